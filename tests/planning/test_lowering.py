@@ -538,3 +538,18 @@ def test_planning_is_linear_in_the_number_of_steps() -> None:
         return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
 
     assert calls(40) <= 2.2 * calls(20)
+
+
+@pytest.mark.parametrize("function", [np.exp, np.sin, lambda t: t**3, lambda t: 1 / (t + 2), np.sqrt])
+def test_functions_of_conjugated_constants(function: Any) -> None:
+    """What is known to be a number while planning, exp(i/3) here, is conjugated there, before functions are of it."""
+
+    @cd.program
+    def f(z: cd.Space(dtype=complex), x: cd.Space()):  # type: ignore[valid-type]
+        t = np.exp(1j / (np.exp(x - x) + 2))
+        return np.real(function(np.conj(t)) * np.conj(z) * np.conj(t)) + np.abs(function(t) * z) ** 2
+
+    z, t = 0.5 - 0.1j, np.exp(1j / 3)
+    expected = np.real(function(np.conj(t)) * np.conj(z) * np.conj(t)) + np.abs(function(t) * z) ** 2
+    for program in (f, cd.simplify(f)):
+        assert program(z, 1.0) == pytest.approx(expected, rel=1e-12)

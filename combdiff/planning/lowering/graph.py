@@ -19,11 +19,12 @@ from dataclasses import replace
 from itertools import islice, product
 from math import prod
 
-from combdiff.ir import OPPOSITES, Domain, Term, Var, extent, join
+from combdiff.ir import OPPOSITES, Domain, Number, Term, Var, extent, join
 from combdiff.planning.extents import extent_form
 from combdiff.planning.networks import Network, PathFinder, Tree
 from combdiff.planning.operations.contraction import Contract
 from combdiff.planning.operations.elementwise import Combine, ConjugateElements, ElementwiseStep, Scale
+from combdiff.planning.operations.leaves import Fill
 from combdiff.planning.operations.loops import Choice
 from combdiff.planning.operations.operation import Operation, Step
 from combdiff.planning.operations.positions import Position
@@ -102,10 +103,18 @@ class Graph:
         steps = tuple(value.step for value in operands)
         return LabelledStep(self.emit(operation, steps, map(domain_of, labels), kind), tuple(labels))
 
+    def constant(self, value: Number) -> LabelledStep:
+        """A number, which is in no array."""
+        kind = complex if value.imag else int if isinstance(value.real, int) else float
+        return self.labelled(Fill(value), (), (), kind)
+
     def conjugate(self, value: LabelledStep) -> LabelledStep:
-        """The conjugate, to be done when needed."""
+        """The conjugate, to be done when needed; that of a number is another."""
         if self.kind(value) is not complex:
             return value
+        operation = self.steps[value.step].operation
+        if isinstance(operation, Fill):
+            return self.constant(Number(operation.number.real, -operation.number.imag))
         flipped = replace(value, conj=not value.conj)
         return next((one for one in self._readings(flipped) if not one.conj), flipped)
 

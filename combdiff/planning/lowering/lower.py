@@ -335,7 +335,7 @@ class Lowering:
     def _scalar(self, term: Term) -> tuple[SizeFactor, LabelledStep]:
         match term:
             case Number():
-                return UNIT, self._constant(term)
+                return UNIT, self.graph.constant(term)
             case Let():
                 return self.factored(self._unlet(term))
             case Mul() | Sum() | Delta() | Indicator() | Unequal():
@@ -367,10 +367,6 @@ class Lowering:
                 return UNIT, self._access(term)
         return UNIT, self.tensor(term)[0]
 
-    def _constant(self, term: Number) -> LabelledStep:
-        kind = complex if term.imag else int if isinstance(term.real, int) else float
-        return self.graph.labelled(Fill(term), (), (), kind)
-
     def _access(self, term: Apply) -> LabelledStep:
         value, parameters = self.tensor(term.function)
         index = dict(zip(parameters, term.arguments, strict=True))
@@ -395,9 +391,9 @@ class Lowering:
         operations = [self.graph.steps[value.step].operation for value in values]
         numbers = [operation.number for operation in operations if isinstance(operation, Fill)]
         if len(numbers) == len(values):  # a Python number: it must not widen float32 arrays
-            return self._constant(number(_evaluated(row, numbers)))
+            return self.graph.constant(number(_evaluated(row, numbers)))
         if term.name in ("real", "imag") and self.graph.kind(*values) is not complex:  # as it has turned out by now
-            return values[0] if term.name == "real" else self._constant(ZERO)
+            return values[0] if term.name == "real" else self.graph.constant(ZERO)
         kind = join(self.graph.kind(*values), float)
         kind = float if row.real_valued else kind
         found = read_late(self.graph, term.name, values, kind)
@@ -413,12 +409,12 @@ class Lowering:
         product = Product()
         self._collect(term, product, conj=False, taken={var.name for var in term.free}, top=True)
         if product.factor.number is ZERO:
-            return UNIT, self._constant(ZERO)
+            return UNIT, self.graph.constant(ZERO)
         unwind(self.graph, product, self.names)
         read_looked_up(self.graph, product, self.value)
         if not isfinite(abs(product.factor.number.value())):  # what guards chooses from it: ∞·0 is no number
             labels = tuple(dict.fromkeys(label for value in product.operands for label in value.labels))
-            product.operands.append(self.graph.arrange(self._constant(product.factor.number), labels))
+            product.operands.append(self.graph.arrange(self.graph.constant(product.factor.number), labels))
             product.reads.append(())
             product.factor = SizeFactor(ONE, product.factor.extents)
         tests = choose_inside(self.graph, product)
@@ -428,7 +424,7 @@ class Lowering:
         present = {label for value in product.operands for label in value.labels}
         absent = (domain_of(index) for index in product.summed if index not in present | held)
         factor = product.factor.times(SizeFactor(extents=tuple(domain for domain in absent if domain != Range(1))))
-        found = self._constant(ONE)
+        found = self.graph.constant(ONE)
         if product.operands:
             found = joined(self.graph, product.operands, present - (set(product.summed) - held))
         if deposit:
@@ -535,7 +531,7 @@ class Lowering:
         operation = self.graph.steps[value.step].operation
         if isinstance(operation, Fill):
             constant = SizeFactor(operation.number)
-            product.factor = product.factor.times(constant.conjugate() if value.conj != conj else constant)
+            product.factor = product.factor.times(constant.conjugate() if conj else constant)
         else:
             product.operands.append(self.graph.conjugate(value) if conj else value)
             product.reads.append(self._reads(term))

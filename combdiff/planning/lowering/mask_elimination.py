@@ -44,7 +44,6 @@ from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.products import Product
 from combdiff.planning.operations.diagonals import DiagonalEmbed
 from combdiff.planning.operations.elementwise import Combine, Scale
-from combdiff.planning.operations.leaves import Fill
 from combdiff.planning.operations.masks import IndexCondition, Mask
 from combdiff.planning.operations.prefixes import PrefixSum
 from combdiff.planning.operations.reads import Read as ViewStep
@@ -185,7 +184,7 @@ def _host(graph: Graph, product: Product, condition: IndexGuard) -> None:
     """See to it that some operand has all indices of a condition: the same is read along those that it lacks."""
     labels = mask(condition)[0]
     if not product.operands:
-        product.operands.append(graph.labelled(Fill(ONE), (), (), int))
+        product.operands.append(graph.constant(ONE))
         product.reads.append(())
     missing = [[label for label in labels if label not in value.labels] for value in product.operands]
     if not all(missing):
@@ -233,7 +232,7 @@ def _without_mask(graph: Graph, product: Product, var: Var, names: Names) -> boo
         return False
     if len(asked) == 1 and found[0].others:
         if not inner:
-            product.operands.append(graph.arrange(graph.labelled(Fill(ONE), (), (), int), (var,)))
+            product.operands.append(graph.arrange(graph.constant(ONE), (var,)))
             product.reads.append(())
         product.masks = [mask for mask in product.masks if mask is not asked[0]]
         _run(graph, product, var, found)
