@@ -43,13 +43,15 @@ from combdiff.ir import (
     let,
     mul,
     opposite,
+    relation,
     substitute,
     subterms,
 )
 from combdiff.planning.lowering.graph import TOTAL
 from combdiff.simplification import plain_conditions, solve
 
-MOST_REGIONS = 8
+MOST_REGIONS = 8  # of a product
+MOST_PIECES = 16  # that a product is written in
 Region = tuple[Term, ...]  # conditions that all hold
 
 
@@ -115,8 +117,8 @@ class _Telling(Rewriter):
                 continue
             if isinstance(part, Add):
                 return add(*(self._product((*rest, addend), done) for addend in part.terms))
-            if pieces := _disjoint(regions):
-                return add(*(self._product((*rest, *region, part), done | {part}) for region in pieces))
+            pieces = _disjoint(regions)
+            return add(*(self._product((*rest, *region, part), done | {part}) for region in pieces))
         return whole
 
     def is_partial(self, term: Term) -> bool:
@@ -143,7 +145,7 @@ class _Telling(Rewriter):
             case Add():
                 found = [self.regions(addend) for addend in term.terms]
                 every = dict.fromkeys(region for one in found if one is not None for region in one)
-                return tuple(every) if None not in found and len(every) <= MOST_REGIONS else None
+                return tuple(every) if None not in found else None
             case Conj():
                 return self.regions(term.body)
             case Primitive(name="real" | "imag", arguments=(argument,)):
@@ -195,17 +197,28 @@ def _without(indices: Sequence[Var], region: Region) -> Region:
 
 
 def _disjoint(regions: Sequence[Region]) -> list[Region]:
-    """Regions with the same union, no two of which overlap; none where what lies outside of one has no form."""
+    """Regions with the same union, no two of which overlap, as each becomes a product of its own.
+
+    Where there would be many, and where what lies outside of one has no form, it is one: 0 < how many of them hold.
+    """
+    counted: list[Region] = [(relation("less", ZERO, add(*(mul(*region) for region in regions))),)]
     found: list[Region] = []
     outside: list[Region] = [()]
     for n, region in enumerate(regions):
-        found += [(*left, *region) for left in outside]
+        found += _possible((*left, *region) for left in outside)
         if n + 1 < len(regions):
             complement = _complement(region)
             if complement is None:
-                return []
-            outside = [(*left, *piece) for left in outside for piece in complement]
-    plain = (tuple(plain_conditions(list(dict.fromkeys(region)))) for region in found)
+                return counted
+            outside = _possible((*left, *piece) for left in outside for piece in complement)
+        if len(found) + len(outside) > MOST_PIECES:
+            return counted
+    return found
+
+
+def _possible(regions: Iterable[Region]) -> list[Region]:
+    """Those of some regions that are not known to be empty, in few conditions."""
+    plain = (tuple(plain_conditions(list(dict.fromkeys(region)))) for region in regions)
     return [region for region in plain if ZERO not in region]
 
 
