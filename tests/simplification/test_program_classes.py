@@ -6,7 +6,25 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.ir import Apply, Lambda, Names, Number, Range, Space, Sum, Term, Var, add, function, let, mul, split
+from combdiff.ir import (
+    Apply,
+    Lambda,
+    Names,
+    Number,
+    Range,
+    Space,
+    Sum,
+    Symmetric,
+    Term,
+    Var,
+    add,
+    affine,
+    delta,
+    function,
+    let,
+    mul,
+    split,
+)
 from combdiff.ir.interpreter import evaluate
 from combdiff.printing.plain import text
 from combdiff.simplification.egraph.budget import gathered
@@ -136,3 +154,20 @@ def test_what_asks_where_an_index_of_a_cycle_is_has_no_value_at_two_beyond_it() 
         x, y = np.random.default_rng(n).normal(size=(2, n))
         expected = evaluate(raw.term.body, dict(zip(raw.term.parameters, (x, y), strict=True)), {"n": n})
         np.testing.assert_allclose(gradient(x, y), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("domain", [Range(3), Symmetric(1)])
+def test_a_definition_read_at_its_own_indices_exchanged(domain: Range | Symmetric) -> None:
+    """t[i, j] = δ(i, j) + c is u[j, i] for u = tᵀ: replaced one after the other, the indices would both be i."""
+    i, j, k, m = (Var(name, domain) for name in "ijkm")
+    t, u = (Var(name, Space(domain, domain, symmetry=[f"{name}[i,j] = {name}[j,i]"])) for name in "tu")
+    c = Var("c", Space())
+    value = Lambda((i, j), add(delta(i, j), function("sin", c)))
+    turned = Lambda((k, m), Apply(t, (m, k)))
+    result = mul(function("det", t), add(function("det", u), Apply(u, (affine([]), affine([])))))
+    body = let([(t, value), (u, turned)], result)
+    classes = ProgramClasses(body, (), {t: value, u: turned})
+    expected = evaluate(body, {c: 0.3}, {})
+    for left_out in (frozenset[Var](), frozenset({t}), frozenset({u})):
+        found = classes.without(left_out)
+        assert found is None or evaluate(found, {c: 0.3}, {}) == pytest.approx(expected), text(found)

@@ -26,8 +26,10 @@ from combdiff.ir import (
     Number,
     Space,
     Sum,
+    Symmetric,
     Term,
     Var,
+    affine,
     canonical_names,
     dtype_of,
     exchanged,
@@ -209,13 +211,29 @@ class Definition:
     root: int
 
     def law(self, codec: Codec, roots: Sequence[str]) -> str:
-        """What makes an access to the name, at whatever indices, a member of a class of its value."""
+        """What makes an access to the name, at whatever indices, a member of a class of its value.
+
+        Parameters are replaced one after the other, so what the first becomes must not mention the next: t[j, i] where
+        i and j are the parameters of t, which its symmetries write, is left as it is.
+        """
         name, value = codec.tensor(self.name), roots[self.root]
         if not self.parameters:
             return f"(union (At {name} (vec-empty)) {value})"
         for place, parameter in enumerate(self.parameters):
             value = f"(Subst {codec.index(parameter)} (vec-get v {place}) {value})"
-        return f'(rule ((= e (At {name} v))) ((union e {value})) :ruleset laws :name "{self.name.name} is its value")'
+        moved = [tuple(_under_symmetries(p, codec)) for p in self.parameters]
+        later = [(place, index) for n, indices in enumerate(moved) for index in indices for place in range(n)]
+        apart = " ".join(f"(!= (vec-get v {place}) {index})" for place, index in later)
+        rule = f"(rule ((= e (At {name} v)) {apart}) ((union e {value}))"
+        rule += f' :ruleset laws :name "{self.name.name} is its value")'
+        return "\n".join([*dict.fromkeys(index for _, index in later), rule])
+
+
+def _under_symmetries(index: Var, codec: Codec) -> Iterator[str]:
+    """What the symmetries of a tensor, which exchange its indices, make of one."""
+    yield codec.index(index)
+    if isinstance(index.type, Symmetric):
+        yield codec.index(affine([(index, -1)]))
 
 
 class Saturation:
