@@ -126,6 +126,8 @@ CLAIMS = [
     "(rule ((= e (Conj x))) ((real x)) :ruleset facts)",
     "(rule ((= e (MatMul m n))) ((square e)) :ruleset facts)",
     "(rule ((= e (Fn f v))) ((real-valued f)) :ruleset facts)",
+    '(rule ((= e (Fn "sqrt" (vec-of x))) (real x)) ((real e)) :ruleset facts)',  # x < 0 of complex type
+    '(rule ((= e (Fn "log" (vec-of x))) (real x)) ((real e)) :ruleset facts)',
     '(real-valued "sin")',
     '(mirror "imag")',
     '(part "exp")',
@@ -147,6 +149,7 @@ TRUE = [
     '(rewrite (Fn "maximum" (vec-of x y)) (Fn "maximum" (vec-of y x)))',
     '(rewrite (Fn "relu" (vec-of x)) (Times x (Fn "step" (vec-of x))))',
     "(rule ((= e (Prod (multiset-of x (Conj x))))) ((real e)) :ruleset facts)",
+    '(rule ((= e (Fn "exp" (vec-of x))) (real x)) ((real e)) :ruleset facts)',
     '(real-valued "abs")',
     '(mirror "sin")',
     '(union (Fn "exp" (vec-of $null)) (Num $one $zero))',

@@ -40,7 +40,7 @@ from combdiff.testing.conditions import Law, is_literal, is_variable, name_of
 
 DOMAINS: tuple[Domain, ...] = (Range(4), Range(4), Cyclic(4), Symmetric(2))
 ELEMENTS = {"Arguments": "Value", "Values": "Value", "Indices": "Index", "Binds": "Index", "Steps": "Step"}
-RATIONALS = ("1", "-1", "2", "-2", "3", "1/2", "-2/3", "0", "1", "2")
+RATIONALS = ("1", "-1", "2", "-2", "3", "1/2", "-2/3", "0", "1", "2", "3/2", "-1/2")
 WIDTH = Range(3)  # of matrices that are not square
 POSITIVE = {float: "P", complex: "W"}  # matrices with positive eigenvalues
 NAMED_MAP = Var("F", Function(Space(), result=Space()))
@@ -109,7 +109,8 @@ class Instance:
         self.real = {name_of(fact.args[0]) for fact in law.told("real")} | self._self_conjugate()
         self.deltas = {name_of(fact.args[0]) for fact in law.told("has-delta")}
         self.deltas |= {name_of(one.args[0]) for name in self.deltas for one in law.given.get(name, []) if one.args}
-        self.only_real = 0
+        self.only_real = 0  # around what is being built: functions of real numbers alone
+        self.branched = 0  # and functions with a branch cut
         self.commands: list[str] = []
         self.orders: dict[str, int] = {}
 
@@ -224,8 +225,10 @@ class Instance:
         name, inside = node.args
         row = TABLE[self._function(name, inside)]
         self.only_real += row.real_only
+        self.branched += not row.mirror
         text = self._listed(inside, "Arguments", row.arity)
         self.only_real -= row.real_only
+        self.branched -= not row.mirror
         return f'(Fn "{row.name}" {text})'
 
     def _function(self, name: Expr, inside: Expr) -> str:
@@ -404,6 +407,8 @@ class Instance:
         return text
 
     def _term(self, real: bool) -> Term:
+        if not self.only_real and self.rng.random() < (0.5 if self.branched else 0.2 if real else 0.1):
+            return self._real_of_complex_type()
         leaf = self._leaf(real)
         kind = self.rng.random()
         if kind < 0.1:
@@ -416,11 +421,16 @@ class Instance:
             return Primitive("sin", (leaf,))
         return leaf
 
+    def _real_of_complex_type(self) -> Term:
+        """A number that is real and may be negative, of complex type: it may lie on the cut of a function."""
+        hermitian, index = self._named("H"), self.rng.choice(self.indices)
+        return Apply(hermitian, (index, index))
+
     def _leaf(self, real: bool) -> Term:
         dtype = float if real or self.rng.random() < 0.4 else complex
         fits = [t for t in self.tensors if _space(t).dtype is dtype]
         tensor = self.rng.choice(fits)
-        # Distinct: a diagonal of a Hermitian matrix is real, and may lie on the branch cut of a function.
+        # Distinct: a diagonal of a Hermitian matrix is real, and stands for numbers on branch cuts.
         known = (*self.indices, *self.bound) if self.sums else self.indices
         indices: Sequence[Term] = self.rng.sample(known, _order(tensor))
         return Apply(tensor, tuple(indices)) if indices else tensor

@@ -65,7 +65,8 @@ from combdiff.testing.meaning import Meaning
 
 INSTANCES = 12  # of a law, in one e-graph
 GRAPHS = 3  # of instances, in which a law is tried
-ATTEMPTS = 8  # of them until an instance matches
+ATTEMPTS = 8  # of them at most until enough instances match, four times as many until one does
+ENOUGH = 8
 KINDS: dict[str, tuple[float, ...]] = {  # of points at which two terms are compared: the sizes of the tensors
     "small": (1.0,),
     "large": (5.0,),
@@ -176,8 +177,8 @@ class _Checker:
         law, matches = Law(command, self.sorts, self.defined), 0
         givers = self._givers(law)
         laws = {id(giver): Law(giver, self.sorts, self.defined) for giver in givers}
-        for count in range(ATTEMPTS):
-            if count >= GRAPHS and matches:
+        for count in range(4 * ATTEMPTS):
+            if matches and count >= (GRAPHS if matches >= ENOUGH else ATTEMPTS):
                 break
             giver = givers[count % len(givers)] if givers else None
             described = laws[id(giver)] if giver else law
@@ -235,7 +236,7 @@ class _Checker:
         about = [str(a.value.value) for a in getattr(getattr(action, "expr", None), "args", []) if hasattr(a, "value")]
         if any(row.name in about for row in file.rows):
             return None
-        rng = np.random.default_rng(self.seed)
+        rng = _points_of(self.seed, said)
         run_text(self.egraph, "(push)")
         try:
             self._run_commands([command])
@@ -252,6 +253,11 @@ class _Checker:
         status = "false" if problem else "holds" if tested else "untested"
         problem = problem or ("" if tested else "its sides have no meaning without a term that they are parts of")
         return Verdict(said, file.source.place(command), status, int(tested), problem)
+
+
+def _points_of(seed: int, name: str) -> np.random.Generator:
+    """What draws points for a fact or primitive; seeds of NumPy's own are not negative."""
+    return np.random.default_rng(random.Random(f"{seed} {name}").randrange(2**32))
 
 
 def _notes(command: Command) -> bool:
@@ -377,8 +383,14 @@ def _equal(one: Term, left: complex, other: Term, right: complex, scope: Assignm
         return True
     parts = {node for term in (one, other) for node in subterms(term) if not node.bound and node.free <= scope.keys()}
     values = [_value(part, scope) for part in parts if is_number(part)]
-    sizes = [abs(value) if value is not None and np.isfinite(value) else float("inf") for value in values]
-    return error <= ROUNDING * max(sizes, default=1.0)
+    return error <= ROUNDING * max((_size(value) for value in values), default=1.0)
+
+
+def _size(value: complex | None) -> float:
+    """How large a number is on the way to others; one that is not finite, or so small that its digits are lost: ∞."""
+    if value is None or not np.isfinite(value) or 0 < abs(value) < np.finfo(float).tiny:
+        return float("inf")
+    return abs(value)
 
 
 def is_number(term: Term) -> bool:
@@ -516,7 +528,7 @@ _TRUTHS: dict[str, Callable[[Meaning, str, Sequence[Any], np.random.Generator], 
 def _derivatives(row: Row, source: Source, seed: int) -> Iterator[Verdict]:
     """The verdicts on the derivatives of a primitive, and on what is said of its values."""
     place = Location(source.name, source.text[: max(source.text.find(f'"{row.name}"'), 0)].count("\n") + 1)
-    rng = np.random.default_rng(seed)
+    rng = _points_of(seed, row.name)
     dtypes = (float,) if row.real_only else (float, complex)
     problems = {f"the derivative of {row.name}": [_slope_problem(row, dtype, rng) for dtype in dtypes]}
     if not row.real_only:

@@ -259,6 +259,12 @@ def test_the_same_seed_draws_the_same_instances(rule_file: Any) -> None:
     assert len(messages) == 1
 
 
+def test_any_whole_number_is_a_seed(rule_file: Any) -> None:
+    path = rule_file(f'{TRUE[0]} (mirror "sin") {COSH} {RIGHT}')
+    for seed in (-1, 10**40):
+        assert {verdict.status for verdict in cd.testing.check_rules(path, seed=seed)} == {"holds"}
+
+
 @pytest.mark.thorough
 def test_a_law_may_compare_a_coefficient_with_a_global(tmp_path: Path) -> None:
     path = tmp_path / "log.egg"
