@@ -21,6 +21,7 @@ from combdiff.ir.substitution import substitute
 from combdiff.ir.terms import ZERO, Apply, Conj, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, negate, total
 from combdiff.simplification.normal_form import canonical as module
 from combdiff.simplification.normal_form.canonical import canonical
+from combdiff.simplification.normal_form.reindexings import MOST_MOVES, moves
 from combdiff.testing.arrays import random_array
 
 GIVEN: dict[str, Any] = {
@@ -563,3 +564,17 @@ def test_of_a_sum_and_its_negative_the_one_that_reads_better_is_canonical() -> N
 
 def is_negative(term: Term) -> bool:
     return isinstance(term, Mul) and isinstance(term.factors[0], Number) and term.factors[0].real < 0
+
+
+def test_changes_of_indices_around_cycles_are_not_tried_by_the_million() -> None:
+    """Σ over r and k, l, … of z[2k − r, k] z[2l − r, l] …: of ten forms with five indices there are 200 000 changes."""
+    cycle = Cyclic("c")
+    r, *others = (Var(name, cycle) for name in "rklpq")
+    z = Var("z", Space(cycle, cycle))
+    factors = [Apply(z, (affine([(k, 2), (r, -3)]), affine([(k, 2), (r, -1)]))) for k in others]
+    found = list(moves(Sum((r, *others), mul(*factors))))
+    assert len(found) <= MOST_MOVES
+    symmetric = [Var(f"s{n}", Symmetric("b")) for n in range(30)]
+    x = Var("x", Space(Symmetric("b")))
+    body = mul(*(Apply(x, (s,)) for s in symmetric))
+    assert list(moves(Sum(tuple(symmetric), body))) == [Sum(tuple(symmetric), body)]

@@ -9,14 +9,15 @@ may be changed by any unimodular integer matrix and any shift. So the forms that
 plain, as many at once as are independent: bare indices where their matrix is unimodular, otherwise its Hermite normal
 form, as in Σ_k u[2k] v[2k + 1]. Every choice of such forms gives one changed sum; of these the plainest are given.
 
-Invariant: sums that are equal up to such changes give equal sets of changed sums, up to names.
+Invariant: sums that are equal up to such changes give equal sets of changed sums, up to names, where there are not
+too many to be compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations, islice, permutations, product
-from math import prod
+from math import comb, factorial, prod
 
 from combdiff.ir import (
     Affine,
@@ -43,6 +44,7 @@ from combdiff.ir import (
 from combdiff.polyhedra import hermite, smith
 
 MOST_MOVES = 128  # changed sums that are given for one Σ
+MOST_CHANGES = 1024  # that are compared
 
 Change = dict[Var, Term]
 
@@ -56,7 +58,8 @@ def moves(term: Sum) -> Iterator[Sum]:
             cycles.setdefault(index.type, []).append(index)
     bodies = [substitute(term.body, change) for change in _reflections(around)]
     for cycle, indices in cycles.items():
-        bodies = [substitute(body, change) for body in bodies for change in _changes(body, cycle, indices)]
+        most = MOST_CHANGES // len(bodies)
+        bodies = [substitute(body, change) for body in bodies for change in _changes(body, cycle, indices, most)]
     weights = [_weight(body) for body in bodies]
     plainest = (body for body, weight in zip(bodies, weights, strict=True) if weight == min(weights))
     return (Sum(term.indices, body) for body in islice(plainest, MOST_MOVES))
@@ -78,22 +81,30 @@ def _reflected(index: Var) -> Term:
 
 
 def _reflections(indices: list[Var]) -> Iterator[Change]:
-    """Every choice of indices that are counted from the last to the first."""
-    for signs in product((1, -1), repeat=len(indices)):
-        yield {index: _reflected(index) for index, sign in zip(indices, signs, strict=True) if sign < 0}
+    """Every choice of indices that are counted from the last to the first; none of them where there are too many."""
+    for signs in product((1, -1), repeat=len(indices)) if 2 ** len(indices) <= MOST_CHANGES else [()]:
+        yield {index: _reflected(index) for index, sign in zip(indices, signs, strict=False) if sign < 0}
 
 
-def _changes(body: Term, cycle: Cyclic, indices: list[Var]) -> Iterator[Change]:
+def _changes(body: Term, cycle: Cyclic, indices: list[Var], most: int) -> Iterator[Change]:
     """For each choice of independent forms, with either sign, the change that makes them triangular.
 
     Only choices that come nearest to bare indices count: those of the least determinant, which no change alters.
-    Where it is 1 the order of the forms does not matter, since names do not; otherwise every order counts.
+    Where it is 1 the order of the forms does not matter, since names do not; otherwise every order counts. Where there
+    are more than `most` nothing is changed: Σ_{r,k,l,…} of z[2k − r, k] z[2l − r, l] … has them in millions.
     """
     forms = {form: _coefficients(form, indices) for form in _forms(body, cycle, indices)}
     rank = smith(list(forms.values()), len(indices)).rank
+    if comb(len(forms), rank) > most:
+        yield {}
+        return
     dets = {choice: _determinant([forms[form] for form in choice]) for choice in combinations(forms, rank)}
     least = min(det for det in dets.values() if det)
-    for choice in (choice for choice, det in dets.items() if det == least):
+    choices = [choice for choice, det in dets.items() if det == least]
+    if len(choices) * 2**rank * (factorial(rank) if least > 1 else 1) > most:
+        yield {}
+        return
+    for choice in choices:
         for order in permutations(choice) if least > 1 else [choice]:
             for signs in product((1, -1), repeat=rank):
                 yield _triangular([affine([(form, s)]) for form, s in zip(order, signs, strict=True)], indices)
