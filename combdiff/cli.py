@@ -125,6 +125,8 @@ def _cost_sizes(given: str) -> dict[str, int]:
         name, _, size = part.partition("=")
         if not name.strip().isidentifier() or not size.strip().isdecimal() or len(size) > 18:
             raise argparse.ArgumentTypeError(f"{part!r} is not a size such as n=100")
+        if name.strip() in sizes:
+            raise argparse.ArgumentTypeError(f"the size {name.strip()} is given twice")
         sizes[name.strip()] = int(size)
     return sizes
 

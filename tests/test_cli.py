@@ -106,6 +106,11 @@ def test_what_is_no_size_is_refused(capsys: pytest.CaptureFixture[str], sizes: s
     assert "is not a size such as n=100" in capsys.readouterr().err
 
 
+def test_a_size_is_given_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--cost", "n=5,n=6", TEXT]) == 2
+    assert "the size n is given twice" in capsys.readouterr().err
+
+
 def test_it_checks_by_central_differences(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--check", TEXT]) == 0
     shown, line = capsys.readouterr().out.splitlines()

@@ -337,7 +337,7 @@ class _Stabilising(Rewriting):
             return
         match term:
             case Mul():
-                deltas = [f for f in term.factors if isinstance(f, Delta)]
+                deltas = [f for f in term.factors if isinstance(f, Delta) and not f.lookup]
                 for weight in (weight for factor in term.factors for weight in self._zeros(factor)):
                     yield weight
                     for delta in deltas:  # where it is 1

@@ -76,6 +76,7 @@ from combdiff.ir import (
     power_of,
     relation,
     show_axis,
+    size_of_parts,
     size_parts,
     size_sum,
     substitute,
@@ -1696,7 +1697,7 @@ def _between(lower: Linear, upper: Linear) -> Domain | None:
 def _greatest(form: Linear) -> Size | None:
     """What a form is at most, 0 where that is less; sizes that are subtracted are left out."""
     coefficients, offset = form
-    parts: list[tuple[Size, int]] = []
+    addends: list[tuple[Size, int]] = []
     for symbol, factor in coefficients.items():
         domain = symbol.cell.domain if isinstance(symbol, BoundIndex) else None
         match domain:
@@ -1705,16 +1706,20 @@ def _greatest(form: Linear) -> Size | None:
             case None if isinstance(symbol, BoundIndex):
                 return None
             case Symmetric():
-                parts.append((domain.bound, abs(factor)))
-            case Range() | Cyclic():
-                parts += [(domain.size, max(factor, 0)), (-1, max(factor, 0))]
-            case _ if isinstance(symbol, str):
-                parts.append((symbol, max(factor, 0)))
+                addends.append((domain.bound, abs(factor)))
+            case Range() | Cyclic() if factor > 0:
+                addends += [(domain.size, factor), (-1, factor)]
+            case None if isinstance(symbol, str):
+                addends.append((symbol, factor))
     if not isinstance(offset, int):
         return None
-    constant = size_sum((offset, 1), *((size, n) for size, n in parts if isinstance(size, int)))
-    assert isinstance(constant, int)
-    return size_sum((max(constant, 0), 1), *((size, n) for size, n in parts if not isinstance(size, int)))
+    names: dict[str, int] = {}
+    for size, factor in addends:
+        own, constant = size_parts(size)
+        offset += constant * factor
+        for name, count in own.items():
+            names[name] = names.get(name, 0) + count * factor
+    return size_of_parts({name: count for name, count in names.items() if count > 0}, max(offset, 0))
 
 
 def _combined(parts: Iterable[tuple[int | Fraction, Linear]]) -> Linear:

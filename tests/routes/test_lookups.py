@@ -389,3 +389,20 @@ def test_a_row_of_indices_for_each_index_is_added_up_without_an_array_of_zeros_a
     np.put_along_axis(expected, np.argsort(A, axis=1), k, 1)
     np.testing.assert_array_equal(pulled(A, k), expected)
     assert pulled.cost(n=n, m=m).peak_bytes <= 4 * 8 * n * m
+
+
+def test_weights_beside_exponentials_are_looked_up() -> None:
+    """exp(y[w]) x[k,w] at k = place is 0 where x[place,w] is; what is shifted by the largest exponent knows of it."""
+
+    @cd.program
+    def f(x: cd.Space(3, 3), y: cd.Space(3), place: cd.Space(dtype=int)):  # type: ignore[valid-type]
+        t = cd.tensor(lambda s, i: np.exp(y[s]) * x[i, s])
+        u = cd.tensor(lambda w: 3 + t[w, place])
+        return cd.sum(lambda w, v: cd.where(u[w] / (2 + u[w] ** 2) < 0.11, t[w, v], 2.5))
+
+    x, y = np.arange(9.0).reshape(3, 3), np.arange(3) / 3
+    for place in range(3):
+        t = np.exp(y)[:, None] * x.T
+        u = 3 + t[:, place]
+        expected = np.where((u / (2 + u**2) < 0.11)[:, None], t, 2.5).sum()
+        assert f(x, y, place) == pytest.approx(expected, rel=1e-12)

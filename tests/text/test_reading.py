@@ -552,3 +552,18 @@ def test_inequalities_on_a_cycle_that_no_index_is_on(n: int | str, binder: str) 
     again = cd.read(str(found), spaces)
     assert again == found
     np.testing.assert_array_equal(again(x, y), sum(terms) if "Σ" in binder else terms)
+
+
+def test_bounds_of_a_sum_tell_a_range_around_zero() -> None:
+    """i counts from 0 to b, so 1 − i is at least 1 − b: j is between −b and b."""
+    sums = "Σ_{i=max(0, 1 - b)}^{min(b, ⌊(n - 1)/3⌋)} Σ_{j=1 - i}^{min(b, 1 - i)}"
+    text = f"(x, y) ↦ {sums} y[-i,1 - i - j,3 i] x[i + j - 1]"
+    read = cd.read(text, {"x": cd.Space("n"), "y": cd.Space(cd.Symmetric("b"), "n", "n")})
+    rng = np.random.default_rng(0)
+    for n, b in ((3, 1), (5, 2), (8, 2)):
+        x, y = rng.normal(size=n), rng.normal(size=(2 * b + 1, n, n))
+        pairs = [
+            (i, j) for i in range(max(0, 1 - b), min(b, (n - 1) // 3) + 1) for j in range(1 - i, min(b, 1 - i) + 1)
+        ]
+        expected = sum(y[b - i, 1 - i - j, 3 * i] * x[i + j - 1] for i, j in pairs)
+        assert read(x, y) == pytest.approx(expected)
