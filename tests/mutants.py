@@ -265,6 +265,31 @@ MUTANTS = (
         'turn = jnp.conj if convention != "jax"',
         "tests/api/test_interop.py -k jax",
     ),
+    # --- seams: what counts as one of several, and what is replaced in turn
+    Mutant(
+        "stability/hypotenuses.py",
+        "rest = factors_beside(factor, term)",
+        "rest = [other for other in factors_of(term) if other is not factor]",
+        "tests/routes/test_repeated_factors.py",
+    ),
+    Mutant(
+        "planning/lowering/graph.py",
+        "return self.constant(Number(operation.number.real, -operation.number.imag))",
+        "pass",
+        "tests/planning/test_lowering.py",
+    ),
+    Mutant(
+        "planning/lowering/guarded_factors.py",
+        "return tuple(every) if None not in found else None",
+        "return tuple(every) if None not in found and len(every) < 9 else None",
+        "tests/planning/test_guarded_factors.py",
+    ),
+    Mutant(
+        "simplification/egraph/saturation.py",
+        "for n, indices in enumerate(moved) for index in indices for place in range(n)]",
+        "for n, indices in enumerate(moved) for index in indices for place in range(0)]",
+        "tests/simplification/test_program_classes.py",
+    ),
 )
 
 
