@@ -403,6 +403,7 @@ class DefinedTensor:
 Symbol = BoundIndex | NamedTensor | Map | Whole
 Scope = Mapping[str, Symbol]
 Linear = tuple[dict[BoundIndex | str, int | Fraction], int | Fraction]  # indices and sizes with coefficients, an offset
+Sides = Sequence[tuple[Linear, int]]  # of a bound that is the greatest, or the least, of several, with divisors
 
 
 @dataclass
@@ -414,7 +415,7 @@ class _PrintReader:
     inner: tuple[str, ...] = ()
     taken: set[str] = field(default_factory=set)
     guesses: list[tuple[Cell, Cell]] = field(default_factory=list)
-    limits: list[tuple[Cell, list[Linear], list[Linear], list[Cell]]] = field(default_factory=list)
+    limits: list[tuple[BoundIndex, Sides, Sides, list[Cell]]] = field(default_factory=list)
     """Of an index that a Σ limits its least and greatest values, and what it runs over if it is never negative."""
     shown_sizes: dict[str, str] = field(default_factory=dict)  # of those that parameters have the names of
     unwritten: list[Cell] = field(default_factory=list)  # of the axes of 𝟏 and 𝐈
@@ -678,13 +679,17 @@ class _PrintReader:
         for one, other in self.guesses:
             if one.domain is None or other.domain is None:
                 one.join(other)
-        for cell, lower, upper, likely in self.limits:  # those of an outer Σ first
-            negative = [_greatest(_combined([(-1, form)])) for form in lower]
+        outer: dict[BoundIndex, tuple[Sides, Sides]] = {}
+        for index, lower, upper, likely in self.limits:  # those of an outer Σ first
+            cell = index.cell
+            negative = [_greatest(_combined([(-1, form)])) for form, _ in lower]
             if 0 in negative or None in negative:
                 for other in likely:
                     if cell.domain is None or other.domain is None:
                         cell.join(other)
-            found = next((domain for one in lower for other in upper if (domain := _between(one, other))), None)
+            pairs = product(_at_bounds(lower, outer, -1), _at_bounds(upper, outer, 1))
+            outer[index] = lower, upper
+            found = next((domain for one, other in pairs if (domain := _between(one, other))), None)
             if cell.domain is None and found is not None:
                 cell.join(Cell(found))
         self._settle_unwritten()
@@ -1446,7 +1451,7 @@ class _PrintReader:
                 yield lambda f=form, d=divisor, s=sign: _limit(affine([(_var(index), s * d), (_form(f), -s)]))  # type: ignore[misc]
         self._guess_range(bound, index, scope)
 
-    def _sides(self, doc: Doc, fold: str, scope: Scope) -> list[tuple[Linear, int]]:
+    def _sides(self, doc: Doc, fold: str, scope: Scope) -> Sides:
         """`max(a, ⌈b/2⌉)` as the forms and divisors that it is the greatest of."""
         if isinstance(doc, Subscripted) and isinstance(doc.map, Name) and doc.map.name == fold:
             return [side for argument in doc.arguments for side in self._sides(argument, fold, scope)]
@@ -1460,7 +1465,7 @@ class _PrintReader:
         assert bound.upper is not None
         lower, upper = self._sides(bound.lower, "max", scope), self._sides(bound.upper, "min", scope)
         likely: list[Cell] = []
-        self.limits.append((index.cell, [form for form, _ in lower], [form for form, _ in upper], likely))
+        self.limits.append((index, lower, upper, likely))
         for (coefficients, offset), divisor in upper:
             sizes = [s for s in coefficients if isinstance(s, str)]
             bare = _bare((coefficients, offset))
@@ -1678,6 +1683,16 @@ def _bare(form: Linear | None) -> BoundIndex | None:
         return None
     (symbol,) = form[0]
     return symbol if isinstance(symbol, BoundIndex) else None
+
+
+def _at_bounds(sides: Sides, outer: Mapping[BoundIndex, tuple[Sides, Sides]], way: int) -> Iterator[Linear]:
+    """Bounds of an index, and what they are at the bounds of outer ones: above these for `way` 1, below for −1."""
+    for (coefficients, offset), _ in sides:
+        yield coefficients, offset
+        for index, factor in coefficients.items():
+            rest = {symbol: c for symbol, c in coefficients.items() if symbol is not index}
+            limits = outer.get(index, ((), ()))[factor * way > 0] if isinstance(index, BoundIndex) else ()
+            yield from (_combined([(1, (rest, offset)), (factor, form)]) for form, divisor in limits if divisor == 1)
 
 
 def _between(lower: Linear, upper: Linear) -> Domain | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -554,16 +555,21 @@ def test_inequalities_on_a_cycle_that_no_index_is_on(n: int | str, binder: str) 
     np.testing.assert_array_equal(again(x, y), sum(terms) if "Σ" in binder else terms)
 
 
-def test_bounds_of_a_sum_tell_a_range_around_zero() -> None:
-    """i counts from 0 to b, so 1 − i is at least 1 − b: j is between −b and b."""
-    sums = "Σ_{i=max(0, 1 - b)}^{min(b, ⌊(n - 1)/3⌋)} Σ_{j=1 - i}^{min(b, 1 - i)}"
-    text = f"(x, y) ↦ {sums} y[-i,1 - i - j,3 i] x[i + j - 1]"
+@pytest.mark.parametrize(
+    ("outer", "inner", "first", "last"),
+    [
+        ("i=max(0, 1 - b)", "j=1 - i", lambda n, b: max(0, 1 - b), lambda n, b: min(b, (n - 1) // 3)),  # 1 − i ≥ 1 − b
+        ("i=1 - b", "j=max(1 - i, 2 - i - n)", lambda n, b: 1 - b, lambda n, b: min(b, (n - 1) // 3)),
+    ],
+)
+def test_bounds_of_a_sum_tell_a_range_around_zero(outer: str, inner: str, first: Any, last: Any) -> None:
+    """i is b at most, so 1 − i is at least 1 − b: j is between −b and b, whichever axis i indexes."""
+    sums = f"Σ_{{{outer}}}^{{min(b, ⌊(n - 1)/3⌋)}} Σ_{{{inner}}}^{{min(b, 1 - i)}}"
+    text = f"(x, y) ↦ {sums} [0 ≤ i < n] y[-i,1 - i - j,i] x[i + j - 1]"
     read = cd.read(text, {"x": cd.Space("n"), "y": cd.Space(cd.Symmetric("b"), "n", "n")})
     rng = np.random.default_rng(0)
     for n, b in ((3, 1), (5, 2), (8, 2)):
         x, y = rng.normal(size=n), rng.normal(size=(2 * b + 1, n, n))
-        pairs = [
-            (i, j) for i in range(max(0, 1 - b), min(b, (n - 1) // 3) + 1) for j in range(1 - i, min(b, 1 - i) + 1)
-        ]
-        expected = sum(y[b - i, 1 - i - j, 3 * i] * x[i + j - 1] for i, j in pairs)
+        pairs = [(i, 1 - i) for i in range(first(n, b), last(n, b) + 1) if 0 <= i < n and 1 - i <= b]
+        expected = sum(y[b - i, 1 - i - j, i] * x[i + j - 1] for i, j in pairs)
         assert read(x, y) == pytest.approx(expected)
