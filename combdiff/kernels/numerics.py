@@ -202,6 +202,8 @@ def _sinc_slope(xp: Any, order: Any, x: Any) -> Any:
 
     With y = πx: near 0 by ∫₀¹ tⁿ cos(y t + nπ/2) dt as a series in y, elsewhere by y f⁽ⁿ⁾ = sin⁽ⁿ⁾(y) − n f⁽ⁿ⁻¹⁾.
     """
+    if order.real > 620:  # πⁿ is no number of double precision beyond
+        return x * float("nan")
     n, y = int(order.real), x * 3.141592653589793  # of complex x the order comes as a complex number, too
     near = abs(y) < n + 1
     close, far = xp.where(near, y, 0 * y), xp.where(near, 1 + 0 * y, y)

@@ -238,3 +238,10 @@ def test_kernels_are_read_in_several_threads() -> None:
     finally:
         gc.set_threshold(*often)
         gc.callbacks.remove(give_way)
+
+
+def test_derivatives_of_sinc_of_orders_beyond_double_precision_end() -> None:
+    """Two terms are made for each order; a reader of formulas may write any."""
+    for order in (621.0, 1e12):
+        assert np.isnan(numerics._sinc_slope(np, np.float64(order), np.float64(0.3)))
+    assert np.isfinite(numerics._sinc_slope(np, np.float64(8), np.float64(0.3)))
