@@ -85,11 +85,6 @@ class Program:
 
     __signature__ = SignatureOf()
 
-    @property
-    def own_names(self) -> Mapping[Term, str]:
-        """The user's names for values that the traced function had."""
-        return self.steps[1] if self.steps else {}
-
     # --- using it --------------------------------------------------------------------------------------------------
 
     @property

@@ -10,7 +10,7 @@ Invariant: the parameters of the original come first and keep their order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from combdiff.differentiation.pullback import cotangent_space, onto_spaces, pull
 from combdiff.errors import UnsupportedError
@@ -34,30 +34,22 @@ from combdiff.ir import (
     substitute,
     type_of,
 )
-from combdiff.simplification import bind_again, checked, simplify_body, with_own_names
+from combdiff.simplification import bind_again, checked, simplify_body
 
 
 def derived(
-    origin: Lambda,
-    raw: Lambda,
-    rules: tuple[str, ...] | None,
-    *,
-    named: Mapping[Term, str] | None = None,
-    paired: bool = False,
-    written_out: bool = True,
+    origin: Lambda, raw: Lambda, rules: tuple[str, ...] | None, *, paired: bool = False, written_out: bool = True
 ) -> Lambda:
     """The closed term of a raw derivative of `origin`: simplified, or without `rules` only brought to let normal form.
 
-    `named` are values that the user has names for. `paired` says that the body is the pair of a value and its
-    derivative; what they have in common is bound. `written_out` says that it is for a reader, not to be differentiated
-    again (see `simplify_body`).
+    `paired` says that the body is the pair of a value and its derivative; what they have in common is bound.
+    `written_out` says that it is for a reader, not to be differentiated again (see `simplify_body`).
     """
     if rules is None:
         normal = share(raw.body)
     else:
         simple = simplify_body(raw.body, rules, written_out=written_out, paired=paired)
         normal = simple if paired else checked(simple, bind_again(simple, origin.body))
-        normal = with_own_names(normal, named or {})
     return readable(Lambda(raw.parameters, normal), letters_of(origin))
 
 
