@@ -1728,13 +1728,8 @@ def _greatest(form: Linear) -> Size | None:
                 addends.append((symbol, factor))
     if not isinstance(offset, int):
         return None
-    names: dict[str, int] = {}
-    for size, factor in addends:
-        own, constant = size_parts(size)
-        offset += constant * factor
-        for name, count in own.items():
-            names[name] = names.get(name, 0) + count * factor
-    return size_of_parts({name: count for name, count in names.items() if count > 0}, max(offset, 0))
+    names, constant = size_parts(size_sum((offset, 1), *addends))
+    return size_of_parts({name: count for name, count in names.items() if count > 0}, max(constant, 0))
 
 
 def _combined(parts: Iterable[tuple[int | Fraction, Linear]]) -> Linear:

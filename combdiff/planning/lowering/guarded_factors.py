@@ -201,7 +201,6 @@ def _disjoint(regions: Sequence[Region]) -> list[Region]:
 
     Where there would be many, and where what lies outside of one has no form, it is one: 0 < how many of them hold.
     """
-    counted: list[Region] = [(relation("less", ZERO, add(*(mul(*region) for region in regions))),)]
     found: list[Region] = []
     outside: list[Region] = [()]
     for n, region in enumerate(regions):
@@ -209,11 +208,16 @@ def _disjoint(regions: Sequence[Region]) -> list[Region]:
         if n + 1 < len(regions):
             complement = _complement(region)
             if complement is None:
-                return counted
+                return [_counted(regions)]
             outside = _possible((*left, *piece) for left in outside for piece in complement)
         if len(found) + len(outside) > MOST_PIECES:
-            return counted
+            return [_counted(regions)]
     return found
+
+
+def _counted(regions: Sequence[Region]) -> Region:
+    """Where some of the regions hold, as one condition."""
+    return (relation("less", ZERO, add(*(mul(*region) for region in regions))),)
 
 
 def _possible(regions: Iterable[Region]) -> list[Region]:

@@ -82,8 +82,9 @@ def _reflected(index: Var) -> Term:
 
 def _reflections(indices: list[Var]) -> Iterator[Change]:
     """Every choice of indices that are counted from the last to the first; none of them where there are too many."""
-    for signs in product((1, -1), repeat=len(indices)) if 2 ** len(indices) <= MOST_CHANGES else [()]:
-        yield {index: _reflected(index) for index, sign in zip(indices, signs, strict=False) if sign < 0}
+    turned = indices if 2 ** len(indices) <= MOST_CHANGES else []
+    for signs in product((1, -1), repeat=len(turned)):
+        yield {index: _reflected(index) for index, sign in zip(turned, signs, strict=True) if sign < 0}
 
 
 def _changes(body: Term, cycle: Cyclic, indices: list[Var], most: int) -> Iterator[Change]:
