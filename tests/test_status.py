@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
+from itertools import chain, repeat
 from types import SimpleNamespace
 
 import pytest
@@ -62,10 +63,12 @@ def written(stream: Terminal, stages: list[str]) -> None:
                     break
 
 
-def test_stages_are_shown_with_their_time_and_erased(terminal: Terminal) -> None:
+def test_stages_are_shown_with_their_time_and_erased(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = chain([100.0], repeat(112.4))
+    monkeypatch.setattr(status, "monotonic", lambda: next(clock))
     written(terminal, ["simplifying t3, binding 1 of 2", "simplifying the result"])
-    assert "combdiff: simplifying t3, binding 1 of 2 (0 s)" in terminal.lines()
-    assert terminal.lines()[-1] == "combdiff: simplifying the result (0 s)"
+    assert "combdiff: simplifying t3, binding 1 of 2 (12 s)" in terminal.lines()
+    assert terminal.lines()[-1] == "combdiff: simplifying the result (12 s)"
     written_in_all = terminal.getvalue()
     assert not ERASED.split(LOOKS.sub("", written_in_all))[-1]
     assert written_in_all.count("\x1b[?25l") == written_in_all.count("\x1b[?25h")
