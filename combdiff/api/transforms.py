@@ -152,9 +152,9 @@ def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Itera
     UnsupportedError for a program that returns a function of other tensors.
     """
     points = points_of(f, wrt)
-    term = as_field(f.term, f.inner) if f.inner else f.term
-    raw = Lambda(*pulled_back(term, points, names_several(wrt)))
-    return _derived(replace(f, term=term, inner=(), steps=None), raw, "pullback", simplify, rule_paths(rules))
+    whole = replace(f, term=as_field(f.term, f.inner), inner=(), steps=None) if f.inner else f
+    raw = Lambda(*pulled_back(whole.term, points, names_several(wrt)))
+    return _derived(whole, raw, "pullback", simplify, rule_paths(rules))
 
 
 @one_warning()
@@ -239,7 +239,8 @@ def cheapest(
     bodies = list(dict.fromkeys(bodies))
     for body in _promising(bodies) if simplified and len(bodies) > 1 else bodies:
         with gathered() as stops:
-            term = derived(f.term, Lambda(f.term.parameters, body), rules if simplified else None)
+            raw_program = Lambda(f.term.parameters, body)
+            term = derived(f.term, raw_program, rules if simplified else None, traced=f.steps)
         if term not in found:
             found[term], raw[term] = stops, body
     costs = {term: _total_cost(term) for term in found} if len(found) > 1 else dict.fromkeys(found, 0)
@@ -322,7 +323,7 @@ def _check_simplified(value: object) -> None:
 def _derived(f: Program, raw: Lambda, kind: str, simplified: bool, rules: tuple[str, ...], **how: bool) -> Program:
     """The program of a raw derivative of f; `how` it is to be simplified `derived` says."""
     _check_simplified(simplified)
-    term = derived(f.term, raw, rules if simplified else None, **how)
+    term = derived(f.term, raw, rules if simplified else None, traced=f.steps, **how)
     made_of = raw.body if simplified else None
     name = f"{kind}_{f.name}"
     return Program(term, name, f.location, f.fixed, f.accesses, made_of, rules, f.inner, is_derivative=True)

@@ -34,22 +34,30 @@ from combdiff.ir import (
     substitute,
     type_of,
 )
-from combdiff.simplification import bind_again, checked, simplify_body
+from combdiff.simplification import Traced, bind_again, checked, simplify_body, with_own_names
 
 
 def derived(
-    origin: Lambda, raw: Lambda, rules: tuple[str, ...] | None, *, paired: bool = False, written_out: bool = True
+    origin: Lambda,
+    raw: Lambda,
+    rules: tuple[str, ...] | None,
+    *,
+    traced: Traced | None = None,
+    paired: bool = False,
+    written_out: bool = True,
 ) -> Lambda:
     """The closed term of a raw derivative of `origin`: simplified, or without `rules` only brought to let normal form.
 
-    `paired` says that the body is the pair of a value and its derivative; what they have in common is bound.
-    `written_out` says that it is for a reader, not to be differentiated again (see `simplify_body`).
+    `traced` is what the user's function computed, with the names there. `paired` says that the body is the pair of a
+    value and its derivative; what they have in common is bound. `written_out` says that it is for a reader, not to be
+    differentiated again (see `simplify_body`).
     """
     if rules is None:
         normal = share(raw.body)
     else:
         simple = simplify_body(raw.body, rules, written_out=written_out, paired=paired)
         normal = simple if paired else checked(simple, bind_again(simple, origin.body))
+        normal = with_own_names(normal, traced)
     return readable(Lambda(raw.parameters, normal), letters_of(origin))
 
 

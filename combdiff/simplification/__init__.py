@@ -10,8 +10,8 @@ program, binding by binding); `memory` (what differs in names alone is simplifie
 random points), `vanishing` (sums that are 0), `divided_differences` (for gaps between eigenvalues); `normal_form/`
 (sums of products, δ's solved over the integers, forms without names, canonical names of bound indices under the
 symmetries of the tensors, common subnetworks and factors); `laws/` (rule files: text, patterns, declared primitives,
-loading); `egraph/` (encoding, saturation, extraction, the budget, and the provenance of a result); `egglog_bindings`
-(egglog without its Python front end).
+loading); `egraph/` (encoding, saturation, extraction, the budget, and the provenance of a result); `own_names` (the
+user's, for what is bound anew); `egglog_bindings` (egglog without its Python front end).
 
 Invariant: the value is that of the input, the price never higher, and the text the same under any hash seed.
 """
@@ -52,6 +52,7 @@ from combdiff.simplification.normal_form.expansion import (
 from combdiff.simplification.normal_form.long_sums import groups
 from combdiff.simplification.normal_form.quotients import with_shares
 from combdiff.simplification.normal_form.symmetries import with_known_symmetries
+from combdiff.simplification.own_names import Traced, with_own_names
 from combdiff.simplification.pipeline import factors_in_front, is_real, outline, simplify_body
 from combdiff.simplification.rolling import rolled_up
 
@@ -71,6 +72,7 @@ __all__ = [
     "Source",
     "State",
     "Stops",
+    "Traced",
     "addends",
     "attempt",
     "bind_again",
@@ -117,6 +119,7 @@ __all__ = [
     "volume",
     "weighted",
     "with_known_symmetries",
+    "with_own_names",
     "with_shares",
     "without_deltas",
 ]

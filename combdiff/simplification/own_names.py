@@ -1,0 +1,112 @@
+"""The user's names for what a derivative binds and the program did not: c for t in (t[k] − y[k])², where c = tanh(W e).
+
+A program binds what it reads more than once; its derivative reads more. What is bound there anew is looked for among
+the heavy values that the traced function had names for, both written in the definitions that the derivative has.
+
+Invariant: only names change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import islice
+
+from combdiff.ir import (
+    Lambda,
+    Names,
+    Space,
+    Term,
+    Var,
+    base_name,
+    bind_heavy,
+    canonical_names,
+    lambda_,
+    let,
+    put_back,
+    settled_parts,
+    split,
+    substitute,
+    subterms,
+    type_of,
+)
+from combdiff.simplification.normal_form.canonical import canonical
+from combdiff.simplification.normal_form.contraction import normalise
+
+MOST_PARTS = 100  # of a value that is compared
+MOST_VALUES = 50  # that are compared
+
+Traced = tuple[Term, Mapping[Term, str]]
+"""What a function computed, operation by operation, and the user's names for its values."""
+
+
+def with_own_names(body: Term, traced: Traced | None) -> Term:
+    """The body of a derivative, its definitions called what the user calls them in what was traced."""
+    bindings, result = split(body)
+    named = {base_name(var): var for var, _ in bindings if not _is_anew(var)}
+    if traced is None or len(named) == len({var for var, _ in bindings}) or named.keys() >= set(traced[1].values()):
+        return body
+    kept = _once(named, (base_name(var) for var, _ in bindings))
+    forms = _forms(traced, kept, named.keys())
+    values = _written_out((var, value) for var, value in bindings if _is_anew(var)) if forms else {}
+    names = Names(body)
+    own: dict[Var, Term] = {}
+    for var, value in islice(values.items(), MOST_VALUES):
+        if (name := forms.pop(_form(value), None)) is not None:
+            own[var] = names.fresh(Var(name, var.type))
+    if not own:
+        return body
+    return let(((own.get(var, var), substitute(value, own)) for var, value in bindings), substitute(result, own))  # type: ignore[misc]
+
+
+def _is_anew(var: Var) -> bool:
+    """Whether a definition has a name that nobody gave: t, t2, …"""
+    name = base_name(var)
+    return name[:1] == "t" and (name == "t" or name[1:].isdigit())
+
+
+def _once(named: Mapping[str, Var], names: Iterable[str]) -> dict[str, Var]:
+    """The definitions whose name no other one has."""
+    counts = Counter(names)
+    return {name: var for name, var in named.items() if counts[name] == 1}
+
+
+def _forms(traced: Traced, kept: Mapping[str, Var], taken: Iterable[str]) -> dict[Term | None, str]:
+    """The names of the heavy values that are not bound, by the values' forms in terms of what is bound."""
+    written, named = traced
+    parts = settled_parts(written)
+    own = {parts[value]: name for value, name in named.items() if value in parts}
+    bindings = split(bind_heavy(parts[written], own))[0]
+    theirs = _once({base_name(var): var for var, _ in bindings}, (base_name(var) for var, _ in bindings))
+    same: dict[Var, Term] = {var: kept[name] for name, var in theirs.items() if name in kept}
+    values = _written_out([(var, substitute(value, same)) for var, value in bindings if var not in same])
+    asked = {name: values[var] for name, var in theirs.items() if var in values and name not in taken}
+    return {_form(value): name for name, value in islice(asked.items(), MOST_VALUES) if name in own.values()}
+
+
+def _written_out(bindings: Iterable[tuple[Var, Term]]) -> dict[Var, Term]:
+    """Definitions without each other's names in them, as far as they are short: trees of their parts grow fast."""
+    found: dict[Var, Term] = {}
+    long: set[Var] = set()
+    for var, value in bindings:
+        whole = put_back(value, found) if value.free.isdisjoint(long) and _is_short(value) else None
+        if whole is not None and _is_short(whole):
+            found[var] = whole
+        else:
+            long.add(var)
+    return found
+
+
+def _is_short(value: Term) -> bool:
+    lengths: dict[Term, int] = {}
+    for part in islice(subterms(value), MOST_PARTS + 1):
+        lengths[part] = 1 + sum(lengths[child] for child in part.children)
+    return lengths.get(value, MOST_PARTS + 1) <= MOST_PARTS
+
+
+def _form(value: Term) -> Term | None:
+    """A number or tensor without the names of its indices, in normal form; None for other values."""
+    if not isinstance(type_of(value), Space):
+        return None
+    parameters, inner = (value.parameters, value.body) if isinstance(value, Lambda) else ((), value)
+    return canonical_names(lambda_(parameters, canonical(normalise(inner, Names(value)))))
