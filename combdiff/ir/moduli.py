@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from combdiff.ir.inlining import free_indices
 from combdiff.ir.primitives import function, power, whole
+from combdiff.ir.products import factors_beside, factors_of
 from combdiff.ir.substitution import apply
-from combdiff.ir.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, conj, mul
+from combdiff.ir.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, conj, mul, total
 from combdiff.ir.types import dtype_of
 
 
@@ -60,6 +62,26 @@ def squared_modulus(term: Term) -> Term | None:
     if conj(one) is not other:
         return None
     return other if isinstance(one, Conj) else one
+
+
+def with_real_part_outside(term: Sum) -> Term | None:
+    """Re(Σ_i r[i] A[i,d] b[i]) for Σ_i r[i] Re(A[i,d] b[i]), with real r: a product of matrices; else None.
+
+    So it stays where r[i,d] has more elements than the product, or the product is the square of an absolute value.
+    """
+    factors = factors_of(term.body)
+    products = [one for one in factors if _is_real_part(one) and squared_modulus(one) is None]
+    if len(products) != 1 or any(dtype_of(one) is complex for one in factors):
+        return None
+    product = products[0].children[0]
+    own = set(free_indices(product))
+    if any(own < set(free_indices(one)) for one in factors):
+        return None
+    return function("real", total(term.indices, mul(*factors_beside(products[0], term.body), product)))
+
+
+def _is_real_part(term: Term) -> bool:
+    return isinstance(term, Primitive) and term.name == "real" and isinstance(term.arguments[0], Mul)
 
 
 def with_real_moduli(term: Term) -> Term | None:

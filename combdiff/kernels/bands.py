@@ -41,7 +41,7 @@ def _some(rows: Any, count: Any, wide: Any, least: Any) -> Any:
     """Slices of rows and of count places in them: as many as a cache holds, with so many elements at each place."""
     long = max(1, min(count, CHUNK // wide))
     many, parts = max(1, CHUNK // max(long * wide, least)), range(0, count, long)
-    return [(slice(n, n + many), slice(m, min(m + long, count))) for n in range(0, rows, many) for m in parts]
+    return ((slice(n, n + many), slice(m, min(m + long, count))) for n in range(0, rows, many) for m in parts)
 
 
 def _window_sums(array: Any, kept: Any, start: Any, stride: Any, weights: Any, count: Any) -> Any:

@@ -494,7 +494,7 @@ def _peak(plan: Plan, costs: Sequence[StepCost]) -> int:
     ends = {loop.first: loop.last for loop in plan.loops}
     made: dict[int, list[int]] = {}
     for n, step in enumerate(plan.steps):
-        if isinstance(step.operation, PartialResult):
+        if isinstance(step.operation, PartialResult) and step.operation.is_made_along:
             made.setdefault(step.operands[0], []).append(n)
     results = {m for each in made.values() for m in each}
     for n, spent in enumerate(costs):  # what a loop or an iteration collects is there from its start

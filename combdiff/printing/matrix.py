@@ -50,6 +50,7 @@ from combdiff.ir import (
     subterms,
     type_of,
     uses,
+    with_real_part_outside,
 )
 from combdiff.ir import Function as Map
 from combdiff.printing.chains import (
@@ -188,6 +189,9 @@ class _Notation:
         if len(parts.above) == 1 and not parts.below:
             ((base, exponent),) = parts.above.items()
             if isinstance(base, Sum) and exponent == 1:
+                if whole := with_real_part_outside(base):
+                    contraction = self._contraction((), indices)
+                    return self._filled(contraction, parts.coefficient, {whole: 1}, {}, indices)
                 summed, inside = base.indices, monomial(base.body)
                 contraction = self._contraction(summed, indices)
                 contraction.scale(parts.coefficient)

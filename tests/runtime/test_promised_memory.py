@@ -131,6 +131,78 @@ def test_programs_hold_what_is_promised_and_keep_to_limits(name: str) -> None:
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
+def test_states_of_an_iteration_are_its_result_in_the_end() -> None:
+    """The state before a step and what the step makes are there at once; the last state is not one more."""
+    body, spaces = PROGRAMS["states of matrices"]
+    A, B = RNG.uniform(size=(300, 300)), RNG.uniform(size=(300, 200))
+    program = program_of(body, spaces)
+    promised = program.cost(n=300, m=200).peak_bytes
+    _, most = measured(lambda: program(A, B))
+    assert 2 * B.nbytes == promised <= most <= promised + OWN
+
+
+def convolution(
+    rows: int,
+    n: int,
+    inner: int,
+    width: int,
+    outer: int,
+    stride: int,
+    start: int,
+    kinds: tuple[type, type],
+    cyclic: bool,
+) -> cd.Program:
+    """Σ_{k,c} x[b, stride·i + k + start, c] w[k, c, o], with zeros outside of x where it does not go around."""
+    circle = cd.Cyclic(n) if cyclic else n
+
+    @cd.program
+    def convolved(x: cd.Space(rows, circle, inner, dtype=kinds[0]), w: cd.Space(width, inner, outer, dtype=kinds[1])):
+        def read(b: Any, place: Any, c: Any) -> Any:
+            return x[b, place, c] if cyclic else cd.where((place >= 0) & (place < n), x[b, place, c], 0)
+
+        count = max(1, (n - width) // stride + 1)
+        return cd.tensor(lambda b, i, o: cd.sum(lambda k, c: read(b, stride * i + k + start, c) * w[k, c, o]), i=count)
+
+    return convolved
+
+
+def windows_measured(f: cd.Program, parts: tuple[str, ...], seed: int) -> list[tuple[int, int]]:
+    """What is promised and taken by a convolution and its pullbacks."""
+    rng = np.random.default_rng(seed)
+
+    def drawn(shape: tuple[int, ...], kind: type) -> Any:
+        return rng.normal(size=shape) + (1j * rng.normal(size=shape) if kind is complex else 0)
+
+    given = [drawn(tuple(extent(axis, {}) for axis in p.type.axes), p.type.dtype) for p in f.term.parameters]
+    result = f(*given)
+    k = drawn(result.shape, complex if result.dtype.kind == "c" else float)
+    calls = {"": (f, given), "x": (cd.pullback(f, "x"), [*given, k]), "w": (cd.pullback(f, "w"), [*given, k])}
+    return [(g.cost().peak_bytes, measured(lambda g=g, a=a: g(*a))[1]) for g, a in (calls[part] for part in parts)]
+
+
+@pytest.mark.sample(8)
+@pytest.mark.parametrize("seed", range(40))
+def test_windows_take_no_more_than_is_promised(seed: int) -> None:
+    """By each of the ways: loops over lags, blocks of rows together and apart, roles exchanged, phases, NumPy's own."""
+    rng = np.random.default_rng(seed)
+    cyclic = bool(rng.random() < 0.2)
+    rows, n, inner = rng.choice([1, 1, 4, 30]), rng.choice([7, 20, 90, 400, 2000]), rng.choice([1, 1, 3, 16])
+    width, outer = min(n + 3, rng.choice([1, 2, 3, 6, 12, 40, 150])), rng.choice([1, 1, 5, 12, 32])
+    stride, start = rng.choice([1, 1, 1, 2, 3]), rng.choice([0, 0, -2])
+    kinds = [(float, float), (float, float), (complex, float), (float, complex), (complex, complex)][rng.integers(5)]
+    parts = ("", "w") if cyclic else ("", "x", "w")  # nothing is eliminated of the other one's δ on a cycle
+    f = convolution(*map(int, (rows, n, inner, width, outer, stride, start)), kinds, cyclic)
+    for promised, most in windows_measured(f, parts, seed):
+        assert most <= promised + OWN
+
+
+@pytest.mark.parametrize(("rows", "n", "inner", "width", "outer"), [(30, 700, 16, 6, 12), (4, 2000, 3, 6, 32)])
+def test_windows_of_channels_take_all_that_is_promised(rows: int, n: int, inner: int, width: int, outer: int) -> None:
+    f = convolution(rows, n, inner, width, outer, 1, 0, (float, float), False)
+    for promised, most in windows_measured(f, ("", "x", "w"), 0):
+        assert promised <= 1.2 * most + OWN
+
+
 @pytest.mark.parametrize("way", ["real for complex", "lists"])
 def test_copies_of_arguments_count(way: str) -> None:
     """Arrays are converted to the element types that are taken."""

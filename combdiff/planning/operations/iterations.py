@@ -188,3 +188,8 @@ class IterationResult(PartialResult):
     def title(self) -> str:
         """Which of the results it is."""
         return TITLES[self.kind]
+
+    @property
+    def is_made_along(self) -> bool:
+        """A last state is one of those that the steps take, which these count."""
+        return self.kind != "last"

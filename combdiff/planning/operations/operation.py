@@ -214,6 +214,11 @@ class View(Operation):
 class PartialResult(Operation):
     """One of several results of its operand, which makes them all: there is no expression for it alone."""
 
+    @property
+    def is_made_along(self) -> bool:
+        """Whether it takes memory of its own while the operand makes it: not the last of what replaces each other."""
+        return True
+
     def flops(self, at: Occurrence) -> int:
         """The operand counts them."""
         return 0

@@ -46,22 +46,28 @@ class Correlate(Operation):
         """The elements that are multiplied."""
         return self._sliding([operand.axes for operand in at.operands], at.step, at.sizes).flops
 
+    def held(self, at: Occurrence) -> int:
+        """The elements of what the result lies in: blocks of windows may be some more."""
+        sliding = self._in_memory(at)
+        return sliding.held if sliding else at.elements
+
     def workspace(self, at: Occurrence) -> int:
         """A band of weights, windows, and results laid out; of vectors with few elements what NumPy's own takes."""
-        axes = [operand.axes for operand in at.operands]
-        if not self.slides(axes, at.step.axes, at.sizes):
-            mixed = not at.operands[0].is_like(at.operands[1])
-            scattered = self.left != tuple(range(len(self.left))) or not all(at.whole[:1])
-            sliding = replace(self._sliding(axes, at.step, at.sizes), mixed=mixed, scattered=scattered)
+        if sliding := self._in_memory(at):
             return sliding.elements * at.item
         (length,), (width,), (count,) = at.shape_of(0), at.shape_of(1), at.shape
-        results = count * self.stride
+        results, mixed = count * self.stride, not at.operands[0].is_like(at.operands[1])
         span = results + width - 1
         more = width + (results if self.stride > 1 else 0)
         if self.wrap:  # the positions that are read, twice, then the elements there
-            return max((2 * ITEM_BYTES[int]) * span - count * at.item, (span + more) * at.item)
-        is_inside = self.start == Linear() and span <= length
-        return (more if is_inside else more + min(length, span) + width) * at.item
+            cast = mixed * (span + width)
+            return max((2 * ITEM_BYTES[int]) * span - count * at.item, (span + more + cast) * at.item)
+        start = int(self.start.evaluate(at.sizes))
+        read = max(0, min(length, start + span) - max(0, start))
+        if read == span:
+            return (more + mixed * (read + width)) * at.item
+        copied = read + width if mixed or width > read else width  # NumPy slides the shorter over the longer one
+        return (more + copied + read) * at.item
 
     def slides(self, operands: Sequence[Sequence[Domain]], out: Sequence[Domain], sizes: Mapping[str, int]) -> bool:
         """Whether it is a product of two vectors with few elements, or with a short window, at those sizes."""
@@ -74,6 +80,16 @@ class Correlate(Operation):
         """Whether a short window slides over the whole of the first operand."""
         is_whole = self.start == Linear() and length == count + width - 1 and self.stride == 1 and not self.wrap
         return is_whole and width in map(Linear().__add__, SHORT_WINDOWS)
+
+    def _in_memory(self, at: Occurrence) -> Sliding | None:
+        """The product as its operands lie in memory; None where NumPy's own function does it."""
+        axes = [operand.axes for operand in at.operands]
+        if self.slides(axes, at.step.axes, at.sizes):
+            return None
+        orders = zip((self.left, self.right), at.whole, strict=True)
+        first, second = (order != tuple(range(len(order))) or not whole for order, whole in orders)
+        mixed = not at.operands[0].is_like(at.operands[1])
+        return replace(self._sliding(axes, at.step, at.sizes), mixed=mixed, scattered=(first, second))
 
     def _sliding(self, operands: Sequence[Sequence[Domain]], step: Step, sizes: Mapping[str, int]) -> Sliding:
         """The product with the extents of its groups of axes, of arrays of one element type that lie in order."""
@@ -88,13 +104,14 @@ class Correlate(Operation):
             width=along if self.lags else right[0],
             count=right[self.kept] if self.lags else along,
             outer=prod(right[after:]),
+            start=0 if self.wrap else int(self.start.evaluate(sizes)),
             stride=self.stride,
             wrap=self.wrap,
             lags=self.lags,
             plain=len(left) == self.kept + 1 and len(right) == after,
             mixed=False,
             real=step.kind is float,
-            scattered=False,
+            scattered=(False, False),
         )
 
     def _along(self, step: Step) -> Domain:

@@ -1,0 +1,76 @@
+"""Real parts of products under Σ: what is real of a sum of products is taken once, of a product of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+
+
+@cd.program
+def misfit(  # type: ignore[no-untyped-def]
+    x: cd.Space("n"),  # type: ignore[valid-type]
+    W: cd.Space("m", "n", dtype=complex),  # type: ignore[valid-type]
+    y: cd.Space("m", dtype=complex),  # type: ignore[valid-type]
+):
+    """The squared error of a complex linear model with real parameters."""
+    return cd.sum(lambda i: cd.abs(cd.sum(lambda j: W[i, j] * x[j]) - y[i]) ** 2)
+
+
+@cd.program
+def overlaps(a: cd.Space("n", dtype=complex), b: cd.Space("n", dtype=complex), w: cd.Space("n")):  # type: ignore[no-untyped-def,valid-type]
+    return cd.sum(lambda i: w[i] * cd.real(a[i] * b[i]) * cd.imag(a[i] * w[i]))
+
+
+@cd.program
+def weighted(A: cd.Space("m", "n"), a: cd.Space("n", dtype=complex), b: cd.Space("n", dtype=complex)):  # type: ignore[no-untyped-def,valid-type]
+    return cd.tensor(lambda i: cd.sum(lambda j: A[i, j] * cd.real(a[j] * b[j])))
+
+
+@cd.program
+def filtered(x: cd.Space("n"), w: cd.Space(3, "o", dtype=complex)):  # type: ignore[no-untyped-def,valid-type]
+    """A real signal filtered by complex windows."""
+    return cd.tensor(
+        lambda i, o: cd.sum(lambda k: cd.where((i + k >= 1) & (i + k <= x.shape[0]), x[i + k - 1] * w[k, o], 0)), i="n"
+    )
+
+
+PROGRAMS = {"misfit": misfit, "overlaps": overlaps, "weighted": weighted, "filtered": filtered}
+SIZES = {"m": 4, "n": 6, "o": 2}
+
+
+def arrays(f: cd.Program, rng: np.random.Generator) -> dict[str, Any]:
+    found = {}
+    for parameter in f.term.parameters:
+        shape = [SIZES.get(axis.size, axis.size) for axis in parameter.type.axes]  # type: ignore[union-attr]
+        found[parameter.name] = rng.normal(size=shape)
+        if parameter.type.dtype is complex:  # type: ignore[union-attr]
+            found[parameter.name] = found[parameter.name] + 1j * rng.normal(size=shape)
+    return found
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_route_agrees(name: str) -> None:
+    f = PROGRAMS[name]
+    given = arrays(f, np.random.default_rng(3))
+    cd.testing.check_routes(f, **given)
+    cotangent = cd.pullback(f).parameters[-1].name
+    cd.testing.check_routes(cd.pullback(f), **given, **{cotangent: np.full(np.shape(f(**given)), 0.7)})
+
+
+def test_no_array_is_made_of_all_products() -> None:
+    sizes = {"m": 1000, "n": 1000}
+    assert cd.grad(misfit, "x").cost(**sizes).peak_bytes < 200_000
+    assert cd.pullback(filtered, "x").cost(n=1000, o=3).peak_bytes < 400_000
+
+
+def test_the_matrix_notation_is_that_of_books() -> None:
+    assert cd.grad(misfit, "x").matrix() == "2·Re(W†·(W·x - y))"
+
+
+def test_a_short_product_beside_a_matrix_is_made_first() -> None:
+    """Σ_j A[i,j] Re(a[j] b[j]) multiplies a real matrix, and no copy of it that is complex."""
+    assert weighted.cost(m=1000, n=1000).peak_bytes < 200_000
