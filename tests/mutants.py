@@ -273,6 +273,12 @@ MUTANTS = (
         "tests/routes/test_repeated_factors.py",
     ),
     Mutant(
+        "ir/terms.py",
+        "return total((*_renamed(indices, body), *body.indices), body.body)",
+        "return total((*indices, *body.indices), body.body)",
+        "tests/routes/test_same_names.py",
+    ),
+    Mutant(
         "planning/lowering/graph.py",
         "return self.constant(Number(operation.number.real, -operation.number.imag))",
         "pass",

@@ -13,7 +13,7 @@ from typing import TypeVar
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.domains import Cyclic, Domain
 from combdiff.ir.indices import Delta, delta
-from combdiff.ir.terms import Apply, Lambda, Let, Term, Tuple, Var, composed, let, mul, total
+from combdiff.ir.terms import Apply, Lambda, Let, Term, Tuple, Var, composed, fresh, let, mul, total
 
 MOST_LEVELS = 50  # of a term that are gone down by calls
 
@@ -49,17 +49,6 @@ def exchanged(term: Term, parts: Mapping[Term, Term]) -> Term:
     for node in subterms(term):
         done[node] = parts[node] if node in parts else node.with_children(tuple(done[child] for child in node.children))
     return done[term]
-
-
-def fresh(var: Var, taken: Iterable[str]) -> Var:
-    """A variable like var whose name is not among those taken: i, i.1, i.2, …"""
-    taken = taken if isinstance(taken, set) else set(taken)
-    base = var.name.split(".")[0]
-    name, count = var.name, 0
-    while name in taken:
-        count += 1
-        name = f"{base}.{count}"
-    return Var(name, var.type)
 
 
 @composed

@@ -15,7 +15,7 @@ Invariant: a binder never binds a name that occurs free around it (`substitution
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from fractions import Fraction
 from functools import cached_property, wraps
@@ -472,8 +472,32 @@ def total(indices: Iterable[Var], body: Term) -> Term:
     """Σ of body over indices; sums of sums are joined, sums of 0 and over no index vanish."""
     indices = tuple(indices)
     if isinstance(body, Sum):
-        return total((*indices, *body.indices), body.body)
+        return total((*_renamed(indices, body), *body.indices), body.body)
     return Sum(indices, body) if indices and body is not ZERO else body
+
+
+def _renamed(indices: Sequence[Var], body: Sum) -> list[Var]:
+    """Indices around a sum: under a name that the sum has, too, nothing in it is read, so that others are as good."""
+    inner = {index.name for index in body.indices}
+    if inner.isdisjoint(index.name for index in indices):
+        return list(indices)
+    taken = inner.union(var.name for var in (*indices, *body.body.free))
+    found: list[Var] = []
+    for index in indices:
+        found.append(fresh(index, taken) if index.name in inner else index)
+        taken.add(found[-1].name)
+    return found
+
+
+def fresh(var: Var, taken: Iterable[str]) -> Var:
+    """A variable like var whose name is not among those taken: i, i.1, i.2, …"""
+    taken = taken if isinstance(taken, set) else set(taken)
+    base = var.name.split(".")[0]
+    name, count = var.name, 0
+    while name in taken:
+        count += 1
+        name = f"{base}.{count}"
+    return Var(name, var.type)
 
 
 def add(*terms: Term) -> Term:

@@ -34,6 +34,7 @@ from combdiff.planning.operations.words import Pattern, SizeFactor
 from combdiff.records import dataclass
 
 LEAST_WRITTEN_OVER = 1 << 14  # elements from which new memory is noticed
+_ARITHMETIC = Scale | Combine | ConjugateElements | ElementwiseStep | Contract | Rescale
 _WRITABLE = (Contract, Combine, Scale, ElementwiseStep, ConjugateElements, Gram)
 
 
@@ -148,7 +149,7 @@ class Plan:
         """Of each step, whether it is a constant, a size, given, or made of such numbers by Python's arithmetic."""
         found: list[bool] = []
         for step in self.steps:
-            arithmetic = isinstance(step.operation, Scale | Combine | ConjugateElements | ElementwiseStep | Contract)
+            arithmetic = isinstance(step.operation, _ARITHMETIC)
             made = arithmetic and not step.axes and all(found[m] for m in step.operands)
             size = isinstance(step.operation, Iota) and not step.axes
             found.append(made or size or isinstance(step.operation, Fill) or given(step))

@@ -25,6 +25,7 @@ from combdiff.ir import (
     mul,
     squared_modulus,
     tidy,
+    total,
     with_moduli,
 )
 from combdiff.records import dataclass
@@ -91,7 +92,7 @@ def _sum_parts(term: Sum) -> tuple[Number, list[Term]]:
     if not number.exact:
         return ONE, [term]
     if len(parts) == 1 and isinstance(inner := parts[0], Sum):
-        return number, [Sum((*term.indices, *inner.indices), inner.body)]
+        return number, [total(term.indices, inner)]
     body = Mul(tuple(parts)) if len(parts) > 1 else parts[0] if parts else ONE
     return number, [Sum(term.indices, body)]
 

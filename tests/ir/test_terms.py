@@ -414,3 +414,20 @@ def test_fractions_survive_their_floats(fraction: Fraction) -> None:
     found = exact(float(fraction))
     assert found == (fraction if isinstance(found, int | Fraction) else float(fraction))
     assert isinstance(found, int | Fraction) or len(repr(found).strip("-0.")) <= 12
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("ij"), st.integers(1, 3)), min_size=2, max_size=4), st.data())
+def test_sums_of_sums_over_indices_of_the_same_name_are_joined(
+    axes: list[tuple[str, int]], data: st.DataObject
+) -> None:
+    """What is inside reads its own index: the one around it counts, and has another name then."""
+    indices = [Var(name, Range(size)) for name, size in axes]
+    read = list({index.name: index for index in indices}.values())
+    body: Term = mul(*(Coordinate(data.draw(st.sampled_from(read))) for _ in range(2)))
+    joined = body
+    for index in reversed(indices):
+        body, joined = Sum((index,), body), total((index,), joined)
+    assert isinstance(joined, Sum)
+    assert len(joined.indices) == len({index.name for index in joined.indices}) == len(indices)
+    assert evaluate(joined, {}, {}) == evaluate(body, {}, {})

@@ -95,3 +95,26 @@ def test_integers_remain_where_nothing_is_differentiated() -> None:
         return a + 1, x
 
     assert f(np.array([2**60 + 1]), np.ones(1))[0].tolist() == [2**60 + 2]
+
+
+CONSTANTS = {
+    "rescaled": lambda t: t**3 / (2 + t**2) ** 3,  # divided by a hypotenuse
+    "sum": lambda t: 1 + t,
+    "power": lambda t: t**0.3,
+    "chosen": lambda t: cd.where(t > 0, t, 2 * t),
+    "largest": lambda t: np.maximum(t, 1),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_what_is_made_of_constants_alone_is_a_number_of_numpy(name: str) -> None:
+    body = CONSTANTS[name]
+
+    @cd.program
+    def f(x: cd.Space()):
+        return body(cd.expit(np.log(11 / 9) + 0 * x))
+
+    expected = body(1 / (1 + 9 / 11)) if name != "chosen" else 11 / 20
+    for found in (f(0.3), f(np.float64(0.3))):
+        assert isinstance(found, np.floating)
+        assert abs(found - expected) < 1e-14
