@@ -504,11 +504,18 @@ def _peak(plan: Plan, costs: Sequence[StepCost]) -> int:
         held += 0 if _collects(plan, n) or n in results else spent.bytes - taken[n]
         freed[plan.last_use[n]] += spent.bytes
         freed[n] -= taken[n]
-        laid = min(taken[n], BUFFER * plan.typed[n].item) if len(plan.steps[n].operands) > 1 else 0
-        most = max(most, held + spent.workspace + laid)  # operands may have other orders of axes than what is written
+        laid = 0 if _is_all_in_rows(plan, n) else min(taken[n], BUFFER * plan.typed[n].item)
+        most = max(most, held + spent.workspace + laid)
         held -= freed[n]
     copies = sum(plan.elements(n) * plan.typed[n].item for n in plan.copied)
     return max(most, held + copies)
+
+
+def _is_all_in_rows(plan: Plan, n: int) -> bool:
+    """Whether the operands of a step lie in memory as its result does: NumPy goes through them without buffers."""
+    own = tuple(range(len(plan.steps[n].axes)))
+    pairs = zip(plan.steps[n].operands, _places(plan.steps[n]), strict=True)
+    return all(not plan.steps[m].axes or (places == own and plan.is_whole(m)) for m, places in pairs)
 
 
 def _places(step: Step) -> tuple[Pattern, ...]:
