@@ -504,7 +504,7 @@ def _peak(plan: Plan, costs: Sequence[StepCost]) -> int:
         held += 0 if _collects(plan, n) or n in results else spent.bytes - taken[n]
         freed[plan.last_use[n]] += spent.bytes
         freed[n] -= taken[n]
-        laid = 0 if _is_all_in_rows(plan, n) else min(taken[n], BUFFER * plan.typed[n].item)
+        laid = min(taken[n], BUFFER * plan.typed[n].item) if taken[n] and not _is_all_in_rows(plan, n) else 0
         most = max(most, held + spent.workspace + laid)
         held -= freed[n]
     copies = sum(plan.elements(n) * plan.typed[n].item for n in plan.copied)
