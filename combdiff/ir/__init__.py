@@ -101,7 +101,7 @@ from combdiff.ir.let_form import (
     whole_calls,
 )
 from combdiff.ir.matrix_functions import MATRIX_TABLE, Point, element, is_matrix_function, is_primary, matrices_in
-from combdiff.ir.moduli import power_of, squared_modulus, with_moduli, with_real_moduli, with_real_part_outside
+from combdiff.ir.moduli import power_of, squared_modulus, with_moduli, with_part_outside, with_real_moduli
 from combdiff.ir.outputs import items_of, joined, values_of
 from combdiff.ir.positivity import is_nonnegative, is_positive
 from combdiff.ir.primitives import (
@@ -396,8 +396,8 @@ __all__ = [
     "whole_power",
     "whole_read",
     "with_moduli",
+    "with_part_outside",
     "with_real_moduli",
-    "with_real_part_outside",
     "with_symbol",
     "without_scipy",
 ]

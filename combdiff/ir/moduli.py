@@ -64,24 +64,25 @@ def squared_modulus(term: Term) -> Term | None:
     return other if isinstance(one, Conj) else one
 
 
-def with_real_part_outside(term: Sum) -> Term | None:
-    """Re(Σ_i r[i] A[i,d] b[i]) for Σ_i r[i] Re(A[i,d] b[i]), with real r: a product of matrices; else None.
+def with_part_outside(term: Sum) -> Term | None:
+    """Re(Σ_i r[i] A[i,d] b[i]) for Σ_i r[i] Re(A[i,d] b[i]), with real r: a product of matrices; else None. So is Im.
 
-    So it stays where r[i,d] has more elements than the product, or the product is the square of an absolute value.
+    It stays where r[i,d] has more elements than the product, or the product is the square of an absolute value.
     """
     factors = factors_of(term.body)
-    products = [one for one in factors if _is_real_part(one) and squared_modulus(one) is None]
-    if len(products) != 1 or any(dtype_of(one) is complex for one in factors):
+    parts = [one for one in factors if _is_part_of_product(one) and squared_modulus(one) is None]
+    if len(parts) != 1 or any(dtype_of(one) is complex for one in factors):
         return None
-    product = products[0].children[0]
-    own = set(free_indices(product))
+    part = parts[0]
+    assert isinstance(part, Primitive)
+    own = set(free_indices(part))
     if any(own < set(free_indices(one)) for one in factors):
         return None
-    return function("real", total(term.indices, mul(*factors_beside(products[0], term.body), product)))
+    return function(part.name, total(term.indices, mul(*factors_beside(part, term.body), *part.arguments)))
 
 
-def _is_real_part(term: Term) -> bool:
-    return isinstance(term, Primitive) and term.name == "real" and isinstance(term.arguments[0], Mul)
+def _is_part_of_product(term: Term) -> bool:
+    return isinstance(term, Primitive) and term.name in ("real", "imag") and isinstance(term.arguments[0], Mul)
 
 
 def with_real_moduli(term: Term) -> Term | None:

@@ -23,7 +23,7 @@ import numpy as np
 from combdiff.errors import DifferentiationError, UnsupportedError
 from combdiff.ir.indices import Coordinate, unequal
 from combdiff.ir.relations import OPPOSITES, SIGNS, relation
-from combdiff.ir.terms import ONE, ZERO, Number, Primitive, Term, add, conj, exact, mul, negate
+from combdiff.ir.terms import ONE, ZERO, Mul, Number, Primitive, Term, add, conj, exact, mul, negate
 from combdiff.kernels import for_numpy
 from combdiff.records import dataclass
 
@@ -104,7 +104,7 @@ AT_ZERO |= dict.fromkeys(("sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arc
 
 
 def function(name: str, *arguments: Term) -> Term:
-    """The primitive `name` of the arguments, folded where that is plain: x¹ = x, x⁰ = 1, sin 0 = 0, cos 0 = 1."""
+    """The primitive `name` of the arguments, folded where that is plain: x¹ = x, x⁰ = 1, sin 0 = 0, Re 2z = 2 Re z."""
     if arguments == (ZERO,) and name in AT_ZERO:
         return AT_ZERO[name]
     if name == "power":
@@ -116,6 +116,10 @@ def function(name: str, *arguments: Term) -> Term:
             return _number_power(*arguments)  # type: ignore[arg-type]
     if name in OPPOSITES:
         return relation(name, *arguments)
+    if name in ("real", "imag") and isinstance(product := arguments[0], Mul):
+        front = product.factors[0]  # where `mul` has the number of a product
+        if isinstance(front, Number) and not front.imag:
+            return mul(front, function(name, mul(*product.factors[1:])))
     return Primitive(name, arguments)
 
 

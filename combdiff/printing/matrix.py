@@ -50,7 +50,7 @@ from combdiff.ir import (
     subterms,
     type_of,
     uses,
-    with_real_part_outside,
+    with_part_outside,
 )
 from combdiff.ir import Function as Map
 from combdiff.printing.chains import (
@@ -189,7 +189,7 @@ class _Notation:
         if len(parts.above) == 1 and not parts.below:
             ((base, exponent),) = parts.above.items()
             if isinstance(base, Sum) and exponent == 1:
-                if whole := with_real_part_outside(base):
+                if whole := with_part_outside(base):
                     contraction = self._contraction((), indices)
                     return self._filled(contraction, parts.coefficient, {whole: 1}, {}, indices)
                 summed, inside = base.indices, monomial(base.body)

@@ -38,7 +38,14 @@ def filtered(x: cd.Space("n"), w: cd.Space(3, "o", dtype=complex)):  # type: ign
     )
 
 
-PROGRAMS = {"misfit": misfit, "overlaps": overlaps, "weighted": weighted, "filtered": filtered}
+@cd.program
+def scattered(x: cd.Space("n", 3), q: cd.Space("m", 3), f: cd.Space("n"), F: cd.Space("m")):  # type: ignore[no-untyped-def,valid-type]
+    """Intensities of scattering by atoms at x, against those that are measured."""
+    waves = np.exp(1j * (q @ x.T))
+    return cd.sum(lambda a: (cd.abs(cd.sum(lambda j: f[j] * waves[a, j])) ** 2 - F[a]) ** 2)
+
+
+PROGRAMS = {"scattered": scattered, "misfit": misfit, "overlaps": overlaps, "weighted": weighted, "filtered": filtered}
 SIZES = {"m": 4, "n": 6, "o": 2}
 
 
@@ -69,6 +76,18 @@ def test_no_array_is_made_of_all_products() -> None:
 
 def test_the_matrix_notation_is_that_of_books() -> None:
     assert cd.grad(misfit, "x").matrix() == "2·Re(W†·(W·x - y))"
+    assert cd.grad(scattered, "x").matrix().splitlines()[-1].endswith("·q)")
+
+
+def test_numbers_stand_before_real_and_imaginary_parts() -> None:
+    hermitian = cd.Space("n", "n", dtype=complex, symmetry=["H[i,j] = conj(H[j,i])"])
+
+    @cd.program
+    def energy(t: cd.Space("n"), c: cd.Space("n", dtype=complex), H: hermitian):  # type: ignore[no-untyped-def,valid-type]
+        state = c * np.exp(1j * t)
+        return np.real(np.conj(state) @ (H @ state))
+
+    assert str(cd.grad(energy, "t")) == "(t, c, H) ↦ d ↦ 2 Im(c[d]* exp(i t[d])* Σ_j H[d,j] c[j] exp(i t[j]))"
 
 
 def test_a_short_product_beside_a_matrix_is_made_first() -> None:

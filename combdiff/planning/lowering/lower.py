@@ -67,7 +67,7 @@ from combdiff.ir import (
     subterms,
     total,
     type_of,
-    with_real_part_outside,
+    with_part_outside,
 )
 from combdiff.planning.extents import extent_form
 from combdiff.planning.lowering.choices import choose_inside, chosen, compared, extreme, extreme_at, extreme_ties
@@ -405,7 +405,7 @@ class Lowering:
     def _sum_of_products(self, term: Term) -> tuple[SizeFactor, LabelledStep]:
         if isinstance(term, Sum) and isinstance(term.body, Add) and len(parts := summands(term.body)) > 1:
             return UNIT, self.graph.combine([self.factored(total(term.indices, part)) for part in parts])
-        if isinstance(term, Sum) and (part := with_real_part_outside(term)):
+        if isinstance(term, Sum) and (part := with_part_outside(term)):
             return UNIT, self.value(part)
         if whole := self._tiled(term) or self._placed(term) or self._running(term):
             return whole
@@ -507,7 +507,7 @@ class Lowering:
             case Mul() if joins:
                 for part in on_diagonals(term.factors):
                     self._collect(part, product, conj=conj, taken=taken)
-            case Sum() if not top and (tiling(term, self.names) or self._run(term) or with_real_part_outside(term)):
+            case Sum() if not top and (tiling(term, self.names) or self._run(term) or with_part_outside(term)):
                 self._operand(term, product, conj)
             case Sum() if top or (joins and _apart(term.indices, taken) and not isinstance(term.body, Add)):
                 for index in term.indices:
