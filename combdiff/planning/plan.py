@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
+from itertools import combinations
 from math import prod
 
 from combdiff.ir import Domain, Lambda, Space, Var, extent
@@ -263,9 +264,29 @@ class Plan:
             return self.is_whole(step.operands[0])
         if isinstance(step.operation, Read) and step.operation.keeps_order and self.is_whole(m := step.operands[0]):
             return step.fresh or self.elements(n) == self.elements(m)  # of the axes left out each has one element
-        orders = [pattern for pattern in _places(step) if len(pattern) == len(step.axes)]
-        turned = bool(orders) and all(pattern != tuple(sorted(pattern)) for pattern in orders)  # and so is the result
-        return not step.operands or (step.in_rows and not turned)
+        return not step.operands or (step.in_rows and self.in_order[n])
+
+    @cached_property
+    def in_order(self) -> tuple[bool, ...]:
+        """Of each step, whether its axes are in memory in their order, perhaps with gaps, as far as is known.
+
+        NumPy lays out what it does element by element as its operands are, or writes it over one.
+        """
+        found: list[bool] = []
+        for n, step in enumerate(self.steps):
+            places = _places(step)
+            if (m := self.taken_over(n)) is not None:
+                found.append(found[m])
+            elif not step.fresh and isinstance(step.operation, Arrange | Read):
+                kept = getattr(step.operation, "keeps_order", places[0] == tuple(sorted(places[0])))
+                found.append(kept and found[step.operands[0]])
+            elif step.fresh and any(-1 in place for place in places):
+                found.append(True)
+            else:
+                known = [place for m, place in zip(step.operands, places, strict=True) if found[m]]
+                whole = tuple(range(len(step.axes)))
+                found.append(whole in known or (len(known) == len(places) and not _is_turned(known)))
+        return tuple(found)
 
     def is_filled(self, n: int) -> bool:
         """Whether a step is an array of one number."""
@@ -509,6 +530,14 @@ def _peak(plan: Plan, costs: Sequence[StepCost]) -> int:
         held -= freed[n]
     copies = sum(plan.elements(n) * plan.typed[n].item for n in plan.copied)
     return max(most, held + copies)
+
+
+def _is_turned(patterns: Iterable[Pattern]) -> bool:
+    """Whether NumPy lays out a result in another order than that of its axes: two of them are the other way round in
+    each operand that has both.
+    """
+    before = {pair for pattern in patterns for pair in combinations(pattern, 2)}
+    return any(one > other and (other, one) not in before for one, other in before)
 
 
 def _is_all_in_rows(plan: Plan, n: int) -> bool:
