@@ -277,9 +277,10 @@ class Plan:
             places = _places(step)
             if (m := self.taken_over(n)) is not None:
                 found.append(found[m])
-            elif not step.fresh and isinstance(step.operation, Arrange | Read):
-                kept = getattr(step.operation, "keeps_order", places[0] == tuple(sorted(places[0])))
-                found.append(kept and found[step.operands[0]])
+            elif not step.fresh and isinstance(step.operation, Read):
+                found.append(step.operation.keeps_order and found[step.operands[0]])
+            elif not step.fresh and isinstance(step.operation, Arrange):
+                found.append(places[0] == tuple(sorted(places[0])) and found[step.operands[0]])
             elif step.fresh and any(-1 in place for place in places):
                 found.append(True)
             else:

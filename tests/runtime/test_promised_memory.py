@@ -141,6 +141,30 @@ def test_states_of_an_iteration_are_its_result_in_the_end() -> None:
     assert 2 * B.nbytes == promised <= most <= promised + OWN
 
 
+@cd.program
+def rank_one(T: cd.Space("n", "m", "p"), a: cd.Space("n"), b: cd.Space("m"), c: cd.Space("p")):
+    return cd.sum(lambda i, j, k: (T[i, j, k] - a[i] * b[j] * c[k]) ** 2) / 2
+
+
+@cd.program
+def smoothed(h: cd.Space("m"), x: cd.Space(cd.Cyclic("n"))):
+    return cd.sum(lambda i: cd.sum(lambda k: h[k] * x[i - k]) ** 2, i=cd.Cyclic("n")) / 2
+
+
+@pytest.mark.parametrize(("f", "wrt"), [(rank_one, "a"), (smoothed, "x")])
+def test_arrays_in_another_order_of_axes_and_views_around_a_cycle_take_what_is_promised(
+    f: cd.Program, wrt: str
+) -> None:
+    """a[i] b[j] c[k] is laid out as NumPy finds its factors; x[d + k - i] is a view of x laid out around itself."""
+    gradient, sizes = cd.grad(f, wrt), {"n": 87, "m": 80, "p": 94}
+    given = [RNG.normal(size=[extent(axis, sizes) for axis in p.type.axes]) for p in f.term.parameters]
+    named = {name: size for name, size in sizes.items() if f is rank_one or name != "p"}
+    promised = gradient.cost(**named).peak_bytes
+    _, most = measured(lambda: gradient(*given))
+    assert most <= promised + OWN
+    assert promised <= 1.1 * most + OWN
+
+
 def convolution(
     rows: int,
     n: int,

@@ -18,7 +18,7 @@ from combdiff.planning.extents import extent_form, never_negative
 from combdiff.planning.operations.operation import ITEM_BYTES, Labels, Occurrence, Step, View
 from combdiff.planning.operations.positions import Position
 from combdiff.planning.operations.words import Pattern, Words
-from combdiff.planning.operations.wrapped_reads import indexed_read, wrapped_read
+from combdiff.planning.operations.wrapped_reads import MOST, indexed_read, wrapped_read
 from combdiff.polyhedra import Linear
 from combdiff.records import dataclass
 
@@ -125,6 +125,7 @@ class Read(View):
         if any(p.divisor > 1 for p in self.positions):
             return size, (0 if self.places(len(shape)) else (len(self.positions) + 3) * size)
         longer, places, inside = 1, 0, True
+        gathers = size <= MOST * at.given[0]  # larger ones are views
         for place, axis in zip(self.positions, at.operands[0].axes, strict=True):
             length, first = extent(axis, sizes), int(place.start.evaluate(at.sizes))
             low = first + sum(min(0, along * (many - 1)) for along, many in zip(place.steps, shape, strict=True))
@@ -133,11 +134,13 @@ class Read(View):
                 longer, inside = longer * (high + 1 - low), False
             else:
                 longer *= length
-            if place.wrap and place.along() is None:
+            if place.wrap and place.along() is None and gathers:
                 places += 3 * prod(many for along, many in zip(place.steps, shape, strict=True) if along)
+            elif place.wrap and high + 1 - low > AGAIN * length:
+                places += 2 * (high + 1 - low)
         if inside or not size:
             return 0, 0
-        return (min(size, longer) if places else longer), places
+        return (min(size, longer) if places and gathers else longer), places
 
     def statements(self, words: Words, step: Step, operands: Sequence[str], name: str) -> Sequence[str]:
         """Zeros, and the elements that a shifted array has in them."""

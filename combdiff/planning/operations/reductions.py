@@ -40,6 +40,11 @@ class Reduce(Operation):
         """Those of the operand's axes; sums over blocks add up to the sum."""
         return _labels(step, self.summed, ())
 
+    def workspace(self, at: Occurrence) -> int:
+        """The sum so far, where slices of a short axis are added one by one."""
+        short = [size for size in at.shape_of(0) if 2 < size <= SHORT]
+        return at.elements * at.item if len(self.summed) == 1 and short else 0
+
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The method that all libraries have; slices of a short axis."""
         every = not step.axes
@@ -93,7 +98,7 @@ class MagnitudeStep(Operation):
     def workspace(self, at: Occurrence) -> int:
         """What tells the finite elements, in the rare case that the largest is looked for; sizes of complex ones."""
         elements, complex_ = sum(at.given), at.operands[0].kind is complex
-        return elements * (33 if complex_ else 1) + 8 * at.elements * at.item
+        return elements * (33 if complex_ else 1) + 5 * at.elements * at.item
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A kernel."""
