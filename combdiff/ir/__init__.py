@@ -125,7 +125,7 @@ from combdiff.ir.primitives import (
     without_scipy,
 )
 from combdiff.ir.products import SummedProduct, connected, factors_beside, factors_of
-from combdiff.ir.readability import letters_of, readable
+from combdiff.ir.readability import is_made, letters_of, readable
 from combdiff.ir.reductions import MARKS, REDUCTIONS, is_mark
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.remainders import (
@@ -319,6 +319,7 @@ __all__ = [
     "is_index_by_form",
     "is_light_primitive",
     "is_linear",
+    "is_made",
     "is_mark",
     "is_matrix_function",
     "is_mirror",

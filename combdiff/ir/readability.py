@@ -56,7 +56,12 @@ def _stem(base: str, given: Mapping[str, str]) -> str:
     """What a binding's name begins with: t for those numbered before, and the cotangent of t3 goes with t3."""
     if base.endswith("_bar"):
         return f"{given.get(base[:-4], base[:-4])}_bar"
-    return "t" if base[:1] == "t" and base[1:].isdigit() else base
+    return "t" if is_made(base) else base
+
+
+def is_made(name: str) -> bool:
+    """Whether a definition's name is one that nobody gave: t, t2, …"""
+    return name == "t" or (name[:1] == "t" and name[1:].isdigit())
 
 
 def _numbered(base: str, taken: set[str], last: dict[str, int]) -> str:

@@ -13,8 +13,6 @@ Invariant: what is written has the value of the program, 𝟏 and 𝐈 of the ri
 
 from __future__ import annotations
 
-import re
-
 from combdiff.ir import (
     TABLE,
     Add,
@@ -42,6 +40,7 @@ from combdiff.ir import (
     free_indices,
     is_call,
     is_domain,
+    is_made,
     let,
     mul,
     put_back,
@@ -79,7 +78,6 @@ from combdiff.simplification import symbols, with_known_symmetries
 
 Indices = tuple[Var, ...]
 MOST_PUT_BACK = 28  # symbols of a definition that is written where it is used
-_MADE = re.compile(r"t\d*|\w*_bar")  # names that no user gave
 MOST_REPEATED = 3  # a whole power up to which the factors of a sum stand side by side
 
 
@@ -102,7 +100,8 @@ def _with_short_definitions(term: Term) -> Term:
     kept: list[tuple[Var, Term]] = []
     for var, value in bindings:
         value = put_back(value, put, {})
-        short = _MADE.fullmatch(var.name) and count[var] == 1 and symbols(value) <= MOST_PUT_BACK
+        nobodys = is_made(var.name) or var.name.endswith("_bar")
+        short = nobodys and count[var] == 1 and symbols(value) <= MOST_PUT_BACK
         if short and var not in arguments and not is_call(value):
             put[var] = value
         else:

@@ -9,7 +9,7 @@ Invariant: only names change.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from itertools import islice
 
 from combdiff.ir import (
@@ -21,6 +21,7 @@ from combdiff.ir import (
     base_name,
     bind_heavy,
     canonical_names,
+    is_made,
     lambda_,
     let,
     put_back,
@@ -43,45 +44,45 @@ Traced = tuple[Term, Mapping[Term, str]]
 def with_own_names(body: Term, traced: Traced | None) -> Term:
     """The body of a derivative, its definitions called what the user calls them in what was traced."""
     bindings, result = split(body)
-    named = {base_name(var): var for var, _ in bindings if not _is_anew(var)}
-    if traced is None or len(named) == len({var for var, _ in bindings}) or named.keys() >= set(traced[1].values()):
+    anew = [(var, value) for var, value in bindings if is_made(base_name(var))]
+    kept = [var for var, _ in bindings if not is_made(base_name(var))]
+    taken = set(map(base_name, kept))
+    if traced is None or not anew or taken.issuperset(traced[1].values()):
         return body
-    kept = _once(named, (base_name(var) for var, _ in bindings))
-    forms = _forms(traced, kept, named.keys())
-    values = _written_out((var, value) for var, value in bindings if _is_anew(var)) if forms else {}
+    forms = _forms(traced, _by_names(kept), taken)
+    values = _written_out(anew) if forms else {}
     names = Names(body)
     own: dict[Var, Term] = {}
     for var, value in islice(values.items(), MOST_VALUES):
-        if (name := forms.pop(_form(value), None)) is not None:
+        if (form := _form(value)) is not None and (name := forms.pop(form, None)) is not None:
             own[var] = names.fresh(Var(name, var.type))
     if not own:
         return body
     return let(((own.get(var, var), substitute(value, own)) for var, value in bindings), substitute(result, own))  # type: ignore[misc]
 
 
-def _is_anew(var: Var) -> bool:
-    """Whether a definition has a name that nobody gave: t, t2, …"""
-    name = base_name(var)
-    return name[:1] == "t" and (name == "t" or name[1:].isdigit())
-
-
-def _once(named: Mapping[str, Var], names: Iterable[str]) -> dict[str, Var]:
+def _by_names(variables: Iterable[Var]) -> dict[str, Var]:
     """The definitions whose name no other one has."""
-    counts = Counter(names)
-    return {name: var for name, var in named.items() if counts[name] == 1}
+    found = list(variables)
+    counts = Counter(map(base_name, found))
+    return {base_name(var): var for var in found if counts[base_name(var)] == 1}
 
 
-def _forms(traced: Traced, kept: Mapping[str, Var], taken: Iterable[str]) -> dict[Term | None, str]:
+def _forms(traced: Traced, kept: Mapping[str, Var], taken: Container[str]) -> dict[Term, str]:
     """The names of the heavy values that are not bound, by the values' forms in terms of what is bound."""
     written, named = traced
     parts = settled_parts(written)
     own = {parts[value]: name for value, name in named.items() if value in parts}
     bindings = split(bind_heavy(parts[written], own))[0]
-    theirs = _once({base_name(var): var for var, _ in bindings}, (base_name(var) for var, _ in bindings))
+    theirs = _by_names(var for var, _ in bindings)
     same: dict[Var, Term] = {var: kept[name] for name, var in theirs.items() if name in kept}
     values = _written_out([(var, substitute(value, same)) for var, value in bindings if var not in same])
-    asked = {name: values[var] for name, var in theirs.items() if var in values and name not in taken}
-    return {_form(value): name for name, value in islice(asked.items(), MOST_VALUES) if name in own.values()}
+    given = set(own.values())
+    asked = (
+        (name, values[var]) for name, var in theirs.items() if name in given and name not in taken and var in values
+    )
+    forms = ((_form(value), name) for name, value in islice(asked, MOST_VALUES))
+    return {form: name for form, name in forms if form is not None}
 
 
 def _written_out(bindings: Iterable[tuple[Var, Term]]) -> dict[Var, Term]:
@@ -98,6 +99,7 @@ def _written_out(bindings: Iterable[tuple[Var, Term]]) -> dict[Var, Term]:
 
 
 def _is_short(value: Term) -> bool:
+    """Whether a value has few parts, written out; no more of them are looked at."""
     lengths: dict[Term, int] = {}
     for part in islice(subterms(value), MOST_PARTS + 1):
         lengths[part] = 1 + sum(lengths[child] for child in part.children)

@@ -42,8 +42,8 @@ class Reduce(Operation):
 
     def workspace(self, at: Occurrence) -> int:
         """The sum so far, where slices of a short axis are added one by one."""
-        short = [size for size in at.shape_of(0) if 2 < size <= SHORT]
-        return at.elements * at.item if len(self.summed) == 1 and short else 0
+        short = len(self.summed) == 1 and 2 < at.shape_of(0)[self.summed[0]] <= SHORT
+        return at.elements * at.item if short else 0
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The method that all libraries have; slices of a short axis."""
