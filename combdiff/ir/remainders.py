@@ -44,18 +44,34 @@ def _divided_parts(value: Term) -> tuple[Term, Size] | None:
 
 def equal_modulo(index: Var, form: Term, size: Size) -> Term:
     """δ(index, form mod size), or the plain δ(index, form) where the form is known to be 0 … size − 1."""
-    domain, (parts, offset) = index.type, affine_parts(form)
+    domain, form = index.type, within_a_turn(form, size)
     assert isinstance(domain, Range | Cyclic), index
-    if isinstance(size, int) and size:
-        middle = (size - 1) // 2 if parts else 0
-        form = affine([(v, (c + middle) % size - middle) for v, c in parts], (offset + middle) % size - middle)
-    elif turns := dict(parts).get(Var(str(size), Whole()), 0):
-        form = affine([(form, 1), (size_form(size), -turns)])
     parts, offset = affine_parts(form)
     is_number = not parts and (isinstance(size, int) or not offset)
     if is_number or (isinstance(form, Var) and counts(form, size)):
         return delta(index, form, domain)
     return Delta(index, remainder(form, size), domain)
+
+
+def within_a_turn(form: Term, size: Size) -> Term:
+    """An index form without whole turns of so many elements: i − 1 for i + 5 and for 6k + i − 1, of 6."""
+    parts, offset = affine_parts(form)
+    if isinstance(size, int) and size:
+        middle = (size - 1) // 2 if parts else 0
+        return affine([(v, (c + middle) % size - middle) for v, c in parts], (offset + middle) % size - middle)
+    turns = dict(parts).get(Var(str(size), Whole()), 0)
+    return affine([(form, 1), (size_form(size), -turns)]) if turns else form
+
+
+def read_within_a_turn(access: Apply) -> Term:
+    """An element of a tensor, whose indices on cycles are without whole turns: x[i − 1] for x[i + 5], of 6."""
+    space = type_of(access.function)
+    axes = space.axes if isinstance(space, Space) else ()
+    at = [
+        within_a_turn(place, axis.size) if isinstance(axis, Cyclic) and not isinstance(place, Var) else place
+        for place, axis in zip(access.arguments, axes, strict=False)
+    ]
+    return access if not axes or tuple(at) == access.arguments else Apply(access.function, tuple(at))
 
 
 def remainder(form: Term, size: Size) -> Term:

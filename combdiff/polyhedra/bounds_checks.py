@@ -14,7 +14,8 @@ Invariant: an access that `check` lets pass reads inside its axis at every index
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice, product
 
 from combdiff.errors import IndexingError, Location
@@ -25,6 +26,7 @@ from combdiff.ir import (
     Cyclic,
     Delta,
     Domain,
+    Function,
     IndexGuard,
     Indicator,
     Lambda,
@@ -32,6 +34,7 @@ from combdiff.ir import (
     Mul,
     Range,
     Real,
+    Relation,
     Size,
     Space,
     Sum,
@@ -42,17 +45,22 @@ from combdiff.ir import (
     Whole,
     access_name,
     affine,
+    as_integer,
     describe,
+    exchanged,
+    index_form,
     indicator,
     is_domain,
     is_index,
     is_reduced,
     names_in,
+    remainder_parts,
     show_index,
     size_form,
     substitute,
     subterms,
     type_of,
+    unequal,
 )
 from combdiff.polyhedra.affine import Bounds, Linear, contradictory, eliminate, implied, tighten
 from combdiff.polyhedra.linear_forms import in_domain, linear, premises_of, size_linear, symbol
@@ -130,7 +138,7 @@ class Access:
     def _systems(self, sizes: Mapping[str, int]) -> Iterator[list[Linear]]:
         """What is ≥ 0 where the guards hold, for each way in which they may."""
         forms = premises_of(self.free)
-        guards = enumerate(sorted(self.guards, key=repr))
+        guards = enumerate(sorted(_of_indices(self.guards), key=repr))
         for cases in product(*(_guard_cases(guard, f"turns {number}", sizes) for number, guard in guards)):
             yield [_sized(form, sizes) for form in (*forms, *(form for case in cases for form in case))]
 
@@ -142,15 +150,16 @@ class Access:
     def refusal(self, point: Mapping[str, int], sizes: Mapping[str, int], location: Location | None) -> IndexingError:
         """The error that names tensor, axis, index value and range."""
         value = _sized(linear(self.index), sizes).evaluate(point)
-        names = {symbol(v): show_index(v) for v in self.index.free if not isinstance(v.type, Whole)}
+        rests = self._rests()
+        names = {symbol(v): show_index(v) for v in self.index.free - rests.keys() if not isinstance(v.type, Whole)}
         where = ", ".join(f"{names[name]} = {point[name]}" for name in sorted(names) if name in point)
         first, last = ends(self.domain, sizes)
         extent = f"the indices {first} … {last}" if first <= last else "no indices"
         given = {v.name for v in self.index.free if isinstance(v.type, Whole)} | sizes_named(self.domain)
         given |= {name for v in self.index.free for name in sizes_named(v.type)}
         known = ", ".join(f"{name} = {sizes[name]}" for name in sorted(given) if name in sizes)
-        index = show_index(self.index)
-        at = f"{index} = {value}" if where else str(value)
+        index = show_index(substitute(self.index, rests))
+        at = f"{index} = {value}" if where or rests else str(value)
         return IndexingError(
             f"axis {self.axis} of {self.tensor} is read at {at}{f' (for {where})' if where else ''}, but it has "
             f"{extent}{f' for {known}' if known else ''}",
@@ -158,6 +167,16 @@ class Access:
             "cd.Cyclic if indices should wrap",
             location=location,
         )
+
+    def _rests(self) -> dict[Var, Var]:
+        """The indices that a δ says to be remainders, as a user writes these: (d - k) % 6."""
+        pairs = (guard.lookup for guard in self.guards if isinstance(guard, Delta) and guard.lookup)
+        found = ((index, remainder_parts(value)) for index, value in pairs)
+        return {
+            index: replace(index, name=f"({show_index(parts[0])}) % {parts[1]}")
+            for index, parts in found
+            if isinstance(index, Var) and parts
+        }
 
 
 def ends(domain: Domain, sizes: Mapping[str, int]) -> tuple[int, int]:
@@ -206,6 +225,29 @@ def _guard_forms(guard: Term, turns: str, sizes: Mapping[str, int]) -> list[Line
         return []
     rest = form - Linear(((turns, number.constant),))
     return [rest, rest.scale(-1)]
+
+
+def _of_indices(guards: Guards) -> set[Term]:
+    """The guards, those of a number that a δ says to be an index as conditions on it: (d − k) mod n ≤ 3 as r ≤ 3."""
+    pairs = (guard.lookup for guard in guards if isinstance(guard, Delta) and guard.lookup)
+    told: dict[Term, Term] = {value: as_integer(index) for index, value in pairs}
+    return {one for guard in guards for one in (_compared(guard, told) if isinstance(guard, Relation) else [guard])}
+
+
+def _compared(guard: Relation, told: Mapping[Term, Term]) -> Sequence[Term]:
+    """A relation of two whole numbers as conditions on the indices that they are; nothing where they are none."""
+    left, right = (index_form(exchanged(side, told), around=True) for side in guard.arguments)
+    if left is None or right is None:
+        return ()
+    above, below = affine([(left, 1), (right, -1)]), affine([(right, 1), (left, -1)])
+    match guard.name:
+        case "less" | "not_less_equal":
+            return (indicator(affine([(below if guard.name == "less" else above, 1)], -1)),)
+        case "less_equal" | "not_less":
+            return (indicator(below if guard.name == "less_equal" else above),)
+        case "equal":
+            return indicator(above), indicator(below)
+    return (unequal(above, Whole()),)
 
 
 def _with_sizes(region: list[Linear]) -> tuple[Linear, ...]:
@@ -312,7 +354,7 @@ class _IndexSearch:
     def _node(self, term: Term) -> Iterator[Access]:
         match term:
             case Mul():
-                guards = frozenset(f for f in term.factors if isinstance(f, IndexGuard))
+                guards = frozenset(filter(is_of_indices, term.factors))
                 for factor in term.factors:
                     yield from self.at(factor, guards)
             case Apply() if isinstance(type_of(term.function), Space):
@@ -362,6 +404,13 @@ class _IndexSearch:
             return
         pairs = zip(parameters, term.arguments, strict=False)
         yield from _specialised(found, {p: a for p, a in pairs if _may_stand(a, p)}, frozenset())
+
+
+def is_of_indices(factor: Term) -> bool:
+    """Whether a factor is a condition on indices, or on numbers made of them: (d − k) mod n ≤ 3."""
+    if isinstance(factor, Relation):
+        return not any(isinstance(v.type, Space | Function) for v in factor.free)
+    return isinstance(factor, IndexGuard)
 
 
 def extent_term(domain: object) -> Term:

@@ -27,7 +27,6 @@ from combdiff.ir import (
     Delta,
     Domain,
     Function,
-    IndexGuard,
     Lambda,
     Mul,
     Number,
@@ -52,7 +51,7 @@ from combdiff.ir import (
     subterms,
     type_of,
 )
-from combdiff.polyhedra.bounds_checks import ends, extent_term, sizes_named
+from combdiff.polyhedra.bounds_checks import ends, extent_term, is_of_indices, sizes_named
 from combdiff.records import dataclass
 
 Array = np.ndarray[Any, Any]
@@ -207,7 +206,7 @@ def _visited(program: Term) -> Iterator[tuple[Term, tuple[Term, ...]]]:
         node, guards = todo.pop()
         looked_up = _looked_up(node)
         factors = factors_of(node)
-        own = [f for f in factors if isinstance(f, IndexGuard) and f not in looked_up]
+        own = [f for f in factors if is_of_indices(f) and f not in looked_up]
         guards = tuple(dict.fromkeys((*guards, *own)))
         yield node, guards
         inside = ((child, tuple(guard for guard in guards if _bears_on(guard, child))) for child in node.children)

@@ -133,7 +133,8 @@ class _ProjectorWriter(Rewriter):
                     return None
                 actions.append(read[1])
             subgroups = subgroup_factors(actions, ()) if len(set(actions)) == len(actions) else None
-            if factor.real > 0 and subgroups is not None:
+            moves = all(any(_groups(subgroup, indices)) for subgroup in subgroups or ())  # t + t* moves no index
+            if factor.real > 0 and subgroups is not None and moves:
                 inner = self.run(apply(self.definitions[tensor], indices))
                 return mul(factor, _written(inner, indices, subgroups, actions, alone))
         return None

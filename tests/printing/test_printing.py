@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Case, examples, programs
 
+import combdiff as cd
 from combdiff.ir.domains import Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
 from combdiff.ir.indices import Affine, Indicator, affine, delta, indicator
 from combdiff.ir.interpreter import evaluate
@@ -728,3 +729,16 @@ def test_conditions_in_products_inside_a_product_bound_its_sum() -> None:
         )
     )
     assert text(Lambda((x,), Sum((i,), Mul((inner, inner))))) == "x ↦ Σ_{i=1}^{min(b, m)} x[i - 1]²"
+
+
+def test_a_tensor_and_its_conjugate_are_no_average_over_symmetries() -> None:
+    """No index is exchanged: it was printed as `Herm_{,}`, which cannot be read."""
+
+    @cd.program
+    def f(x: cd.Space("n", dtype=complex)):
+        t = cd.tensor(lambda i: x[i] * x[i] + 1)
+        return cd.tensor(lambda i: x[i] * (t[i] + np.conj(t[i])))
+
+    assert "Herm" not in str(f)
+    z = np.array([1 + 2j, 3 - 1j])
+    np.testing.assert_allclose(cd.read(str(f), {"x": cd.Space("n", dtype=complex)})(z), f(z))

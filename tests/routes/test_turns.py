@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import assert_reads_back
 
 import combdiff as cd
-from combdiff.ir import extent
+from combdiff.ir import Delta, extent, subterms
 from combdiff.ir.interpreter import evaluate
 
 Ring = cd.Space(cd.Cyclic("n"))
@@ -133,3 +136,48 @@ def test_steps_around_a_cycle_are_derived_in_linear_length() -> None:
 
     two, four, six = written(2), written(4), written(6)
     assert six - four <= 1.1 * (four - two)
+
+
+small = st.integers(1, 7)
+
+
+@given(small, small, st.integers(1, 4), st.sampled_from([(1, 1), (1, -1), (-1, 1), (2, 1), (1, 3)]), st.integers(-3, 8))
+def test_windows_on_a_ring_of_any_length(
+    places: int, results: int, taps: int, steps: tuple[int, int], start: int
+) -> None:
+    """With fewer results than places, as many or more: the δ is solved. It stayed, and all products were masked."""
+    a, b = steps
+
+    @cd.program
+    def f(x: cd.Space(cd.Cyclic(places)), w: cd.Space(taps), y: cd.Space(results)):
+        def window(i):
+            return cd.sum(lambda k: w[k] * x[a * i + b * k + start], k=taps)
+
+        return cd.sum(lambda i: cd.where(i >= 1, y[i] * window(i) ** 2, cd.sin(window(i))), i=results)
+
+    gradient, raw = cd.grad(f, "x"), cd.grad(f, "x", simplify=False)
+    assert all(node.lookup for node in subterms(gradient.term) if isinstance(node, Delta))
+    rng = np.random.default_rng(0)
+    arrays = {p: rng.normal(size=size) for p, size in zip(raw.term.parameters, (places, taps, results), strict=True)}
+    expected = evaluate(raw.term.body, arrays, {})
+    for route in (gradient, raw, assert_reads_back(gradient.term, arrays, {})):
+        np.testing.assert_allclose(route(**{p.name: one for p, one in arrays.items()}), expected, atol=1e-12)
+
+
+def test_a_long_ring_of_fewer_results_takes_little_memory() -> None:
+    @cd.program
+    def f(x: cd.Space(cd.Cyclic(2000)), w: cd.Space(5)):
+        return cd.sum(lambda i: cd.sum(lambda k: w[k] * x[i + k]) ** 3, i=1959)
+
+    for gradient in (cd.grad(f, "x"), cd.grad(f, "x", simplify=False)):
+        assert gradient.cost().peak_bytes < 1 << 20
+    assert str(cd.grad(f, "x")).endswith("3 Σ_k [(d - k) mod 2000 ≤ 1958] w[k] (Σ_i w[i] x[d + i - k])²")
+
+
+def test_whole_turns_round_a_ring_are_none() -> None:
+    @cd.program
+    def f(x: cd.Space(cd.Cyclic(6)), y: Ring):
+        n = y.shape[0]
+        return cd.sum(lambda d: (x[d + 7] - x[d + 1] + cd.sum(lambda k: x[d + 6 * k], k=3)) ** 2) + y[n + 1] - y[1 - n]
+
+    assert str(cd.simplify(f)) == "(x, y) ↦ 9 Σ_d x[d]²"

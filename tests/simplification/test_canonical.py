@@ -578,3 +578,15 @@ def test_changes_of_indices_around_cycles_are_not_tried_by_the_million() -> None
     x = Var("x", Space(Symmetric("b")))
     body = mul(*(Apply(x, (s,)) for s in symmetric))
     assert list(moves(Sum(tuple(symmetric), body))) == [Sum(tuple(symmetric), body)]
+
+
+@pytest.mark.parametrize("inner", [Cyclic("n"), Range(3)])
+def test_an_index_of_a_cycle_is_not_shifted_by_one_that_is_bound_inside(inner: Any) -> None:
+    """Σ_i sin(Σ_j w[j] x[i − j]) was changed by i := i + j, where there is no j."""
+    x, w = Var("x", Space(Cyclic("n"))), Var("w", Space(inner))
+    i, j = Var("i", Cyclic("n")), Var("j", inner)
+    apart = affine([(i, 1), (j, -1)])
+    term = total((i,), mul(function("sin", total((j,), mul(at(w, j), at(x, apart)))), at(x, affine([(i, 2)]))))
+    assert isinstance(term, Sum)
+    assert all(moved.free == term.free for moved in moves(term))
+    assert canonical(term).free == term.free

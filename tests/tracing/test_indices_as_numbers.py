@@ -267,3 +267,38 @@ def test_remainders_of_values_are_read_back() -> None:
 
     assert "(3 x[i]) mod 2" in str(f)
     assert cd.read(str(f)) == f
+
+
+def test_a_condition_on_a_remainder_guards_what_is_read_there() -> None:
+    """It was refused, as the condition and the read had each an index of their own for the remainder."""
+
+    def f(y: cd.Space(4), w: cd.Space("m")):
+        def kept(d, k):
+            place = (d - k) % 6
+            return cd.where((place <= 3) & (place != 2), y[place] * w[k], 0) + cd.where(place > 3, 1, y[place] * w[0])
+
+        return cd.tensor(lambda d: cd.sum(lambda k: kept(d, k)), d=6)
+
+    y, w = np.arange(1.0, 5), np.arange(1.0, 4)
+    expected = np.zeros(6)
+    for d, k in np.ndindex(6, 3):
+        place = (d - k) % 6
+        expected[d] += y[place] * w[k] * (place != 2) + y[place] * w[0] if place <= 3 else 1
+    program = cd.program(f)
+    for found in (program, cd.simplify(program), cd.read(str(program))):
+        np.testing.assert_allclose(found(y, w), expected)
+
+    @cd.program
+    def squared(y: cd.Space(4), w: cd.Space("m")):
+        return (program(y, w) ** 2).sum()
+
+    assert cd.testing.check_grad(squared, "y", y=y, w=w) < 1e-7
+
+
+def test_a_refusal_writes_a_remainder_as_the_user_did() -> None:
+    @cd.program
+    def f(y: cd.Space(4), w: cd.Space("m")):
+        return cd.tensor(lambda d: cd.sum(lambda k: y[(d - k) % 6 - 1] * w[k]), d=6)
+
+    with pytest.raises(cd.IndexingError, match=r"axis 0 of y is read at \(d - k\) % 6 - 1 = -1, but it has .* 0 … 3"):
+        f(np.ones(4), np.ones(2))

@@ -76,11 +76,13 @@ class Mask(Operation):
         return Labels.of_elements(step)
 
     def workspace(self, at: Occurrence) -> int:
-        """The conditions of a box, then what is kept of it."""
+        """The conditions of a box, then what is kept of it; the conditions alone where truth values choose."""
         masked, whole = _box(self.conditions, dict(enumerate(at.shape)))
         if len(self.conditions) == 1 and _is_triangle(self.conditions[0]):
             return max(prod(at.shape[-2:]), BOX_BYTES * masked) + min(BUFFER, at.elements) * at.item
         told = _truth_bytes(self.conditions, masked) * masked
+        if _is_chosen(self.conditions, dict(enumerate(at.shape))):
+            return told + _objects(at)
         return max(told, masked + (whole + 2 * min(BUFFER, whole)) * at.item) + _objects(at)
 
     def statements(self, words: Words, step: Step, operands: Sequence[str], name: str) -> Sequence[str]:
@@ -134,12 +136,13 @@ class MaskedContract(Operation):
         }
         masked, _ = _box(self.conditions, sizes)
         patterns, elements = (*self.patterns, self.out), (*at.given, at.elements)
+        few = _is_chosen(self.conditions, sizes)
+        is_chosen = few and _bound(self.conditions) <= set(self.out)  # of the product alone, by truth values
         kept = [
             min(elements[n], masked * prod(sizes[label] for label in set(patterns[n]) - _bound(self.conditions)))
-            for n in set(self.hosts)
+            for n in (() if is_chosen else set(self.hosts))
         ]
         copied = (sum(kept) + 2 * min(BUFFER, sum(kept))) * at.item
-        few = prod(sizes[label] for label in _bound(self.conditions)) <= BOX_ELEMENTS or _hold_nearly(self.conditions)
         is_halved = not few and any(
             len(label) > 1 and label & set(self.out) for label in (_bound([one]) for one in self.conditions)
         )
@@ -478,6 +481,11 @@ def _box(conditions: Sequence[IndexCondition], sizes: Mapping[int, int]) -> tupl
     whole = prod(sizes[label] for label in bound)
     masked = whole if _hold_nearly(conditions) else min(whole, max(BOX_ELEMENTS, 2 * whole // BOXES))
     return masked, masked * prod(size for label, size in sizes.items() if label not in bound)
+
+
+def _is_chosen(conditions: Sequence[IndexCondition], sizes: Mapping[int, int]) -> bool:
+    """Whether truth values of all positions tell what is kept, without boxes."""
+    return prod(sizes[label] for label in _bound(conditions)) <= BOX_ELEMENTS or _hold_nearly(conditions)
 
 
 def _truth_bytes(conditions: Sequence[IndexCondition], masked: int) -> int:

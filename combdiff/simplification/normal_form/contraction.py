@@ -43,6 +43,7 @@ from combdiff.ir import (
     is_mirror,
     mul,
     negate,
+    read_within_a_turn,
     size_of_axis,
     substitute,
     total,
@@ -86,7 +87,7 @@ class _Contracting:
             case Add():
                 return add(*map(self.normal, term.terms))
             case Apply():
-                return term
+                return read_within_a_turn(term)
             case Primitive(name="exp", arguments=(argument,)):
                 return exponential(self.normal(argument))
             case Primitive(name="log", arguments=(argument,)):

@@ -95,7 +95,8 @@ def solve(product: SummedProduct, names: Names) -> SummedProduct:
     product = _with_factors(product.indices, product.factors)
     while before is None or (len(product.indices) < len(before.indices) and _is_left(product)):
         before = product  # that an index is taken may make of conditions a δ
-        product = _around_ranges(_plainly(_together(_one_by_one(_plainly(product), names), names)))
+        product = _together(_one_by_one(_whole_turns(_plainly(product), names), names), names)
+        product = _around_ranges(_plainly(product))
     return SummedProduct(product.indices, tuple(plain_conditions(product.factors)))
 
 
@@ -121,8 +122,9 @@ def can_take(indices: Sequence[Var], factor: Delta) -> bool:
         return index in indices and index not in value.free and getattr(index, "type", None) == factor.domain
     if isinstance(factor.domain, Range | Symmetric):
         return _is_equation(factor, indices)
-    parts, _ = affine_parts(affine([(factor.left, 1), (factor.right, -1)]))
-    return any(index in indices and index.type == factor.domain and abs(c) == 1 for index, c in parts)
+    steps = _steps(factor, indices)
+    is_counted = isinstance(factor.domain, Cyclic) and bool(_counting(steps, factor.domain))
+    return is_counted or any(index.type == factor.domain for index in steps)
 
 
 def _plainly(product: SummedProduct) -> SummedProduct:
@@ -287,6 +289,45 @@ def _single(factor: Delta, indices: Sequence[Var], rest: Sequence[Term], names: 
     return None
 
 
+def _whole_turns(product: SummedProduct, names: Names) -> SummedProduct:
+    """The product, in which an index of which δ's on cycles ask is counted round the cycle, and its turns beside it.
+
+    Σ_{i<9} δ(d, i + 1)·y[i] is Σ_{z<2,i<6} δ(d, i + 1)·[6z + i ≤ 8]·y[6z + i] for d on a cycle of 6 elements.
+    """
+    for factor in product.factors:
+        if not isinstance(factor, Delta) or not isinstance(cycle := factor.domain, Cyclic) or _is_plain(factor):
+            continue
+        steps = _steps(factor, product.indices)
+        sizes = _counting(steps, cycle)
+        if not sizes or any(index.type == cycle or sizes.get(index) == cycle.size for index in steps):
+            continue
+        order = _order(product.indices, product.factors)
+        index = max(sizes, key=lambda index: (sizes[index], -order.index(index)))  # what is left is a shorter sum
+        place = names.fresh(Var(index.name, Range(cycle.size)))
+        turns = [names.fresh(Var("z", Range(-(-sizes[index] // cycle.size))))] if sizes[index] > cycle.size else []
+        value = affine([(place, 1), *((turn, cycle.size) for turn in turns)])
+        counted = indicator(affine([(value, -1)], sizes[index] - 1))
+        factors = [counted, *(substitute(other, {index: value}) for other in product.factors)]
+        left = [other for other in product.indices if other is not index]
+        return _whole_turns(_with_factors([*left, place, *turns], factors), names)
+    return product
+
+
+def _steps(factor: Delta, indices: Sequence[Var]) -> list[Var]:
+    """The summed indices that a δ has once, so that it says what they are."""
+    if not _compares_indices(factor):
+        return []
+    parts, _ = affine_parts(affine([(factor.left, 1), (factor.right, -1)]))
+    return [index for index, c in parts if index in indices and abs(c) == 1]
+
+
+def _counting(indices: Iterable[Var], cycle: Cyclic) -> dict[Var, int]:
+    """The sizes of those indices that count, where these and the cycle's are numbers."""
+    if not isinstance(cycle.size, int) or not cycle.size:
+        return {}
+    return {i: i.type.size for i in indices if isinstance(i.type, Range) and isinstance(i.type.size, int)}
+
+
 def _around(term: Term, index: Var) -> Term:
     """The term with what it asks of an edge of an index's cycle asked modulo its size: [i ≥ 1] is [i ≢ 0]."""
     if not isinstance(index.type, Cyclic):
@@ -443,13 +484,13 @@ def _solved(form: Term, size: Size, indices: Sequence[Var]) -> Term | None:
 def _told_around(term: Term, told: tuple[Var, Term, Size], indices: Sequence[Var]) -> Term:
     """A term with `form mod n` for an index where it asks for that modulo n; a second such δ says what another is."""
     index, form, size = told
-    if isinstance(term, Indicator):
-        return _bound_around(term, told)
     others: dict[Term, Term] = {}
     for node in subterms(term):
         if index not in node.free:
             continue
-        if isinstance(node, Delta) and (found := reduced_index(node)) and found[2] == size:
+        if isinstance(node, Indicator):
+            others[node] = _bound_around(node, told)
+        elif isinstance(node, Delta) and (found := reduced_index(node)) and found[2] == size:
             if found[0] is not index:
                 others[node] = equal_modulo(found[0], substitute(found[1], {index: form}), size)
             elif node is term and (other := _solved(affine([(form, 1), (found[1], -1)]), size, indices)):
@@ -466,13 +507,14 @@ def _told_around(term: Term, told: tuple[Var, Term, Size], indices: Sequence[Var
 
 
 def _bound_around(condition: Indicator, told: tuple[Var, Term, Size]) -> Term:
-    """A bound of an index by sizes and numbers as one of the number `form mod n` that it is."""
+    """A bound of an index by sizes, numbers and indices that count as one of the number `form mod n` that it is."""
     index, form, size = told
     parts = affine_parts(condition.form)[0]
     sign = dict(parts).get(index, 0)
-    if condition.modulus or abs(sign) != 1 or not all(var is index or isinstance(var.type, Whole) for var, _ in parts):
+    rest = affine([(condition.form, -sign), (index, 1)])
+    if condition.modulus or abs(sign) != 1 or any(isinstance(var.type, Cyclic | Real) for var in rest.free):
         return condition
-    place, bound = remainder(form, size), as_integer(affine([(condition.form, -sign), (index, 1)]))
+    place, bound = remainder(form, size), as_integer(rest)
     return relation("less_equal", *((bound, place) if sign > 0 else (place, bound)))
 
 

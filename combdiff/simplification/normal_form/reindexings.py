@@ -130,7 +130,10 @@ def _determinant(rows: list[tuple[int, ...]]) -> int:
 
 
 def _forms(body: Term, cycle: Cyclic, indices: list[Var]) -> list[Term]:
-    """The index forms that read axes of a cycle and mention the indices, one of each and its negative."""
+    """The index forms that read axes of a cycle and mention the indices, one of each and its negative.
+
+    Not those with an index that is bound in the body: it means nothing outside of its sum.
+    """
     found: dict[Term, None] = {}
     for node in subterms(body):
         read: list[Term] = []  # an index read from a tensor is none of these forms
@@ -142,7 +145,8 @@ def _forms(body: Term, cycle: Cyclic, indices: list[Var]) -> list[Term]:
         elif isinstance(node, Unequal) and node.domain == cycle:
             read = [node.form]
         for form in read:
-            if not form.free.isdisjoint(indices) and affine([(form, -1)]) not in found:
+            inside = form.free <= body.free
+            if inside and not form.free.isdisjoint(indices) and affine([(form, -1)]) not in found:
                 found[form] = None
     return list(found)
 
