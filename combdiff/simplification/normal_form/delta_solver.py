@@ -299,13 +299,15 @@ def _whole_turns(product: SummedProduct, names: Names) -> SummedProduct:
             continue
         steps = _steps(factor, product.indices)
         sizes = _counting(steps, cycle)
-        if not sizes or any(index.type == cycle or sizes.get(index) == cycle.size for index in steps):
+        size = cycle.size
+        if not sizes or any(index.type == cycle or sizes.get(index) == size for index in steps):
             continue
+        assert isinstance(size, int)
         order = _order(product.indices, product.factors)
         index = max(sizes, key=lambda index: (sizes[index], -order.index(index)))  # what is left is a shorter sum
-        place = names.fresh(Var(index.name, Range(cycle.size)))
-        turns = [names.fresh(Var("z", Range(-(-sizes[index] // cycle.size))))] if sizes[index] > cycle.size else []
-        value = affine([(place, 1), *((turn, cycle.size) for turn in turns)])
+        place = names.fresh(Var(index.name, Range(size)))
+        turns = [names.fresh(Var("z", Range(-(-sizes[index] // size))))] if sizes[index] > size else []
+        value = affine([(place, 1), *((turn, size) for turn in turns)])
         counted = indicator(affine([(value, -1)], sizes[index] - 1))
         factors = [counted, *(substitute(other, {index: value}) for other in product.factors)]
         left = [other for other in product.indices if other is not index]
