@@ -165,6 +165,6 @@ def _weight(term: Term) -> int:
 
 
 def _size(form: Affine) -> int:
-    """0 for a bare index and its negative, which symmetries may exchange."""
+    """0 for a bare index and its negative, which symmetries may exchange; a number counts by its digits."""
     parts, offset = affine_parts(form)
-    return sum(abs(int(c)) for _, c in parts) - 1 + (offset != 0)
+    return sum(abs(int(c)) for _, c in parts) - 1 + (len(str(abs(offset))) if offset else 0)
