@@ -129,7 +129,7 @@ def one(seed: int, number: int, case: Case, counts: Counter[str], causes: Counte
     except SlowError:
         _wait_no_more()
         counts["slow"] += 1
-        print(f"slow: {seed} {number}\n{str(case.program)[:2000]}\n{case.sizes}", flush=True)
+        print(f"slow: {seed} {number}\n{_printed(case)}\n{case.sizes}", flush=True)
     except WRONG as problem:
         _wait_no_more()
         counts["failed"] += 1
@@ -137,7 +137,15 @@ def one(seed: int, number: int, case: Case, counts: Counter[str], causes: Counte
         cause = re.sub(r"[\d.e+-]+", "#", where)
         causes[cause] += 1
         if causes[cause] <= 3:
-            print(f"failed: {seed} {number}\n{str(case.program)[:2000]}\n{case.sizes}\n{where[:3000]}", flush=True)
+            print(f"failed: {seed} {number}\n{_printed(case)}\n{case.sizes}\n{where[:3000]}", flush=True)
+
+
+def _printed(case: Case) -> str:
+    """The program as text, which may be what fails."""
+    try:
+        return str(case.program)[:2000]
+    except WRONG:
+        return repr(case.term)[:2000]
 
 
 def _give_up(*_: object) -> None:

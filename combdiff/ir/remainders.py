@@ -44,13 +44,23 @@ def _divided_parts(value: Term) -> tuple[Term, Size] | None:
 
 def equal_modulo(index: Var, form: Term, size: Size) -> Term:
     """δ(index, form mod size), or the plain δ(index, form) where the form is known to be 0 … size − 1."""
-    domain, form = index.type, within_a_turn(form, size)
-    assert isinstance(domain, Range | Cyclic), index
+    assert isinstance(index.type, Range | Cyclic), index
+    found, form = index_left(form, size), within_a_turn(form, size)
+    return Delta(index, remainder(form, size), index.type) if found is None else delta(index, found, index.type)
+
+
+def number_left(form: Term, size: Size) -> Term:
+    """The number `form mod size`."""
+    found = index_left(form, size)
+    return remainder(within_a_turn(form, size), size) if found is None else as_integer(found)
+
+
+def index_left(form: Term, size: Size) -> Term | None:
+    """`form mod size` as an index form, where that is a number or an index of an axis of so many elements."""
+    form = within_a_turn(form, size)
     parts, offset = affine_parts(form)
     is_number = not parts and (isinstance(size, int) or not offset)
-    if is_number or (isinstance(form, Var) and counts(form, size)):
-        return delta(index, form, domain)
-    return Delta(index, remainder(form, size), domain)
+    return form if is_number or (isinstance(form, Var) and counts(form, size)) else None
 
 
 def within_a_turn(form: Term, size: Size) -> Term:

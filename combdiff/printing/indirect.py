@@ -30,13 +30,13 @@ from combdiff.ir import (
     affine_parts,
     as_integer,
     denominator,
-    equal_modulo,
     exchanged,
     factors_of,
     function,
     indicator,
     is_index,
     mul,
+    number_left,
     size_form,
     substitute,
     subterms,
@@ -129,7 +129,7 @@ def _divided(factor: Term, rest: Var, divided: Term, divisor: int) -> Term:
             return place
         others = affine([(place, 1), (rest, -share)])
         if isinstance(share, int):
-            return add(as_integer(others), mul(Number(share), _number_of(equal_modulo(rest, divided, divisor))))
+            return add(as_integer(others), mul(Number(share), number_left(divided, divisor)))
         whole, step = affine([(others, -1 / share)]), tidy(-share * divisor)
         turns = affine([(whole, Fraction(1, divisor)), (divided, Fraction(-1, divisor))])
         if not isinstance(step, int) or denominator(turns) > 1:
@@ -149,12 +149,6 @@ def _less_than(divisor: int, form: Term) -> Term:
     """An index expression without multiples of a number."""
     parts, offset = affine_parts(form)
     return affine([(v, int(math.fmod(c, divisor))) for v, c in parts], int(math.fmod(offset, divisor)))
-
-
-def _number_of(condition: Term) -> Term:
-    """The integer that a δ says an index is."""
-    assert isinstance(condition, Delta)
-    return condition.lookup[1] if condition.lookup else as_integer(condition.right)
 
 
 def _is_held(read: Apply) -> bool:

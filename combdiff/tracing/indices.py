@@ -38,6 +38,7 @@ from combdiff.ir import (
     equal_modulo,
     function,
     index_form,
+    index_left,
     indicator,
     mul,
     negate,
@@ -479,8 +480,11 @@ def with_rests(forms: Sequence[Term], trace: Trace) -> tuple[list[Term], dict[Va
     def told(form: Term) -> Term:
         for var in _rests_in(form, trace):
             if var not in renamed:
-                renamed[var] = rest = trace.names.fresh(var)
                 divided, size = trace.rests[var], var.type.size  # type: ignore[union-attr]
+                if (known := index_left(told(divided), size)) is not None:
+                    renamed[var] = known
+                    continue
+                renamed[var] = rest = trace.names.fresh(var)
                 if isinstance(size, str) or (bare and not _rests_in(divided, trace)):
                     conditions[rest] = equal_modulo(rest, told(divided), size)
                     continue

@@ -302,3 +302,16 @@ def test_a_refusal_writes_a_remainder_as_the_user_did() -> None:
 
     with pytest.raises(cd.IndexingError, match=r"axis 0 of y is read at \(d - k\) % 6 - 1 = -1, but it has .* 0 … 3"):
         f(np.ones(4), np.ones(2))
+
+
+def test_a_remainder_that_is_a_number_is_that_place() -> None:
+    """It was an index of its own that a δ says to be a number; a print took what is left of one place for a lookup."""
+
+    @cd.program
+    def f(x: cd.Space(4)):
+        return cd.tensor(lambda u: x[(3 * u) % 3] + x[(3 * u + 1) % 3] + x[(u - u) % 2], u=2)
+
+    assert str(f) == "x ↦ u<2 ↦ 2 x[0] + x[1]"
+    x = cd.Space(4)
+    one = cd.read("x ↦ Σ_{p<2} Σ_{r=max(0, 1 - 2p)}^{min(1, 2 - 2p)} x[2p + r - 1]", {"x": x})
+    assert cd.read(str(one), {"x": x})(np.arange(1.0, 5)) == one(np.arange(1.0, 5)) == 3
