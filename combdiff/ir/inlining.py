@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from combdiff.ir.domains import Function, Real, Space, Whole
 from combdiff.ir.implicit import Implicit
-from combdiff.ir.indices import Affine
+from combdiff.ir.indices import Affine, denominator, is_index
 from combdiff.ir.iteration import Scan
 from combdiff.ir.matrix_functions import is_matrix_function, is_primary, matrices_in
 from combdiff.ir.rewriting import Rewriter
@@ -24,6 +24,7 @@ from combdiff.ir.terms import (
     Apply,
     Lambda,
     Let,
+    OverIndices,
     Primitive,
     Pullback,
     Sum,
@@ -124,6 +125,7 @@ def inline_single_uses(body: Term) -> Term:
     whole = set(_whole(result))
     summed = set(_summed(result)).union(*(_summed(value) for _, value in kept))
     passed = {argument for _, value in kept for argument in _passed(value)}.union(_passed(result))
+    divided = _divided(result).union(*(_divided(value) for _, value in kept))
     places = _places_read((result, *(value for _, value in kept)))
     held = matrices_in(body)
     replacement: dict[Var, Term] = {}
@@ -131,7 +133,8 @@ def inline_single_uses(body: Term) -> Term:
     for var, value in reversed(kept):
         value = put_back(value, replacement)
         deepest = MOST_SUMMED if var in summed and not matrices_in(value) else MOST_NESTED  # A⁻¹x may meet an A
-        once = counts[var] == 1 and (var in whole or _may_stand_inside(value, var in passed, deepest))
+        apart = var in divided and any(isinstance(part, OverIndices) for part in subterms(value))
+        once = counts[var] == 1 and (var in whole or (not apart and _may_stand_inside(value, var in passed, deepest)))
         if var not in held and (once or _is_alias(value)):
             replacement[var] = value
             continue
@@ -195,6 +198,13 @@ def _summed(term: Term) -> frozenset[Term]:
                 if reads and (around - access.free or len(access.children) - 1 < len(around)):
                     found.add(access.children[0])
     return frozenset(found)
+
+
+@remembered
+def _divided(term: Term) -> frozenset[Term]:
+    """The tensors that a term reads at a fraction of an index, t[⌊i/3⌋]: a Σ put there would be done for each i."""
+    reads = (part for part in subterms(term) if isinstance(part, Apply))
+    return frozenset(read.function for read in reads if any(denominator(a) > 1 for a in read.arguments if is_index(a)))
 
 
 def _is_alias(value: Term) -> bool:

@@ -145,7 +145,7 @@ class _Telling(Rewriter):
             case Add():
                 found = [self.regions(addend) for addend in term.terms]
                 every = dict.fromkeys(region for one in found if one is not None for region in one)
-                return tuple(every) if None not in found else None
+                return tuple(every) if None not in found and not _is_everywhere(tuple(every)) else None
             case Conj():
                 return self.regions(term.body)
             case Primitive(name="real" | "imag", arguments=(argument,)):
@@ -213,6 +213,17 @@ def _disjoint(regions: Sequence[Region]) -> list[Region]:
         if len(found) + len(outside) > MOST_PIECES:
             return [_counted(regions)]
     return found
+
+
+def _is_everywhere(regions: Sequence[Region]) -> bool:
+    """Whether regions are known to have all indices: [i ≥ 16] and [i ≤ 15]."""
+    outside: list[Region] = [()]
+    for region in regions:
+        complement = _complement(region)
+        if complement is None or len(outside) > MOST_PIECES:
+            return False
+        outside = _possible((*left, *piece) for left in outside for piece in complement)
+    return not outside
 
 
 def _counted(regions: Sequence[Region]) -> Region:
