@@ -56,3 +56,14 @@ def test_conditions_without_an_opposite_guard() -> None:
     x, z = np.arange(6.0) / 3, np.array([1, 2, 0, 3, 0, 5.0])
     s = np.array([np.exp(x[i]) * (i % 3 == 0) + x[i] ** 2 * (i % 4 == 1) for i in range(6)])
     assert f(x, z) == pytest.approx(sum(s[i] * np.log(z[i]) for i in (0, 1, 3, 5)) + s @ s, rel=1e-12)
+
+
+def test_conditions_that_hold_everywhere_guard_nothing() -> None:
+    """A concatenation beside a logarithm was cut into its parts, which were added again."""
+
+    @cd.program
+    def f(x: cd.Space("n"), y: cd.Space("m"), w: cd.Space("n + m")):
+        return cd.tensor(lambda i: np.concatenate([x, y])[i] * cd.log(w[i]), i=w.shape[0])
+
+    assert guard_conditions(f.term) is f.term
+    assert f(X, Y, np.ones(6)).tolist() == [0.0] * 6

@@ -305,3 +305,18 @@ def test_a_diagonal_of_unlike_named_sizes_is_refused_and_says_why() -> None:
 
     with pytest.raises(cd.UnsupportedError, match="as many elements as the smaller of both, which has no name"):
         cd.program(f)
+
+
+def test_a_sum_that_is_repeated_is_computed_once_for_each_place() -> None:
+    """It was put where it is read, at ⌊j/2⌋, and computed for each j and each rest."""
+
+    @cd.program
+    def f(x: cd.Space(3, 6), w: cd.Space(2, 3), y: cd.Space(2, 12)):
+        second = np.tanh(np.tensordot(w, x.reshape(3, 3, 2).max(axis=-1), axes=1))
+        return (np.repeat(second, 4, axis=1) * y).sum()
+
+    assert "second[i,⌊j/4⌋]" in str(f)
+    x, w, y = (np.random.default_rng(0).normal(size=size) for size in ((3, 6), (2, 3), (2, 12)))
+    second = np.tanh(w @ x.reshape(3, 3, 2).max(axis=-1))
+    assert f(x, w, y) == pytest.approx((np.repeat(second, 4, axis=1) * y).sum())
+    assert cd.testing.check_grad(f, ("x", "w"), x=x, w=w, y=y) < 1e-7
