@@ -29,7 +29,7 @@ class DaskDialect(NumPyDialect):
     indexes = False
     boxes = "chunk"  # of NumPy's words
     native = False
-    chooses = False
+    chooses = 0
     iterates = "list"
     solves = False
 

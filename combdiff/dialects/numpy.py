@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import factorial
+from math import factorial, inf
 
 from combdiff.dialects.fragments import tuple_text
 from combdiff.errors import UnsupportedError
@@ -84,7 +84,7 @@ class NumPyDialect:
     boxes = "product"  # products of boxes are functions of the library's words, or a "text" for einsum
     fuses_sums = False  # elements are multiplied while they are summed, without an array of the products
     native = True  # arrays of this process's memory, for which kernels and blocks that fit its caches are chosen
-    chooses = True  # of two ways to a result one alone is gone, by what values are
+    chooses: float = inf  # elements of an array up to which of two ways one alone is gone, by what values are
     vectors_first = False  # a vector times a matrix is quicker than the transposed matrix times the vector
     iterates = "array"  # iterations fill arrays, or a "list", or are a "function" of a step
     solves = True  # the solvers take its arrays; of other libraries NumPy's, by the helper _on_host
@@ -320,7 +320,7 @@ class CuPyDialect(NumPyDialect):
     item = ""
     guard = None
     native = False
-    chooses = False  # that would wait for the device
+    chooses = 0  # that would wait for the device
     solves = False
 
     def helpers(self) -> Mapping[str, str]:
@@ -354,6 +354,7 @@ class JaxDialect(NumPyDialect):
     vectors_first = True
     iterates = "function"
     native = False
+    chooses = 1 << 20  # XLA keeps an array of which it may need both, and large ones cost the most
     solves = False
     attempts = True
     fuses_sums = True

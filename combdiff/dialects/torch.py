@@ -71,7 +71,7 @@ class TorchDialect(NumPyDialect):
     steps_back = False  # but whole axes are flipped
     mixes_kinds = False
     native = False
-    chooses = False  # that would cut what torch.compile compiles
+    chooses = 0  # that would cut what torch.compile compiles
     iterates = "list"  # of tensors that are differentiated
     solves = False
 

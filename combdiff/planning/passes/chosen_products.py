@@ -8,6 +8,7 @@ Invariant: what is not chosen has no part in the result, not even where it is in
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 from combdiff.planning.operations.contraction import ChosenProduct, Contract
 from combdiff.planning.operations.elementwise import ElementwiseStep
@@ -17,20 +18,22 @@ from combdiff.planning.plan import NewPlan, Plan, step_by_step
 LEAST = 4  # times as many elements of the array as truth values, from which on this is worth a call
 
 
-def with_chosen_weights(plan: Plan) -> Plan:
-    """The plan with products of chosen elements as products with chosen weights."""
+def with_chosen_weights(plan: Plan, most: float = inf) -> Plan:
+    """The plan with products of chosen elements, of at most so many, as products with chosen weights."""
 
     def rewrite(new: NewPlan, old: Step) -> int:
         step = new.moved(old)
         for side in (0, 1) if isinstance(old.operation, Contract) and old.operation.summed else ():
-            if plan.is_read_once(old.operands[side]) and (found := _weighed(plan, new, old, side)):
+            if plan.is_read_once(old.operands[side]) and (found := _weighed(plan, new, old, side, most)):
                 return new.add(replace(step, operation=found[0], operands=found[1]))
         return new.add(step)
 
     return step_by_step(plan, rewrite)
 
 
-def _weighed(plan: Plan, new: NewPlan, old: Step, side: int) -> tuple[ChosenProduct, tuple[int, ...]] | None:
+def _weighed(
+    plan: Plan, new: NewPlan, old: Step, side: int, most: float
+) -> tuple[ChosenProduct, tuple[int, ...]] | None:
     """The product and its operands, of which one side is chosen by truth values that are few; None for another."""
     choice, product = plan.steps[old.operands[side]], old.operation
     assert isinstance(product, Contract)
@@ -41,7 +44,8 @@ def _weighed(plan: Plan, new: NewPlan, old: Step, side: int) -> tuple[ChosenProd
             return None
     mine, others = (product.right, product.left) if side else (product.left, product.right)
     labels = tuple(mine[place] for place in places)
-    if not set(others) <= set(labels) or LEAST * plan.elements(truths) > plan.elements(array):
+    elements = plan.elements(array)
+    if not set(others) <= set(labels) or not LEAST * plan.elements(truths) <= elements <= most:
         return None
     chosen = ElementwiseStep("chosen", (tuple(range(len(labels))), tuple(map(labels.index, others))))
     condition, other = new.number[truths], new.number[old.operands[1 - side]]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from combdiff.dialects import dialect
 from combdiff.planning.operations.calls import SolveEquation
@@ -106,5 +107,5 @@ def _specialised(plan: Plan, backend: str, fuses: bool, even: bool) -> Plan:
     if not plan.loops and used.native:
         plan = rewritten_by(plan, [each for each in NATIVE if fuses or each is not FUSION])
     elif not plan.loops and used.chooses:
-        plan = rewritten_by(plan, (CHOICE,))
+        plan = rewritten_by(plan, [replace(CHOICE, rewrite=partial(with_chosen_weights, most=used.chooses))])
     return replace(plan, writes_over=used.writes_over)
