@@ -149,7 +149,7 @@ class _Finding(Rewriting):
         powers: Counter[Term] = Counter()
         for factor in factors_of(part):
             base, power = whole_power(self._opened(factor))
-            if isinstance(base, Number):
+            if isinstance(base, Number) and power == 1:
                 number = mul(number, base)
             elif power < 0 or dtype_of(base) is complex or self._is_summed(base):
                 return None

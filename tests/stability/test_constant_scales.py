@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+import combdiff as cd
 from combdiff.api import Program
-from combdiff.ir import Apply, Lambda, Number, Primitive, Range, Rescaled, Space, Var, add, mul, total
+from combdiff.ir import Apply, Lambda, Magnitude, Number, Primitive, Range, Rescaled, Space, Var, add, mul, total
 
 x = Var("x", Space())
 
@@ -15,6 +16,24 @@ def test_a_number_is_divided_by_a_number(scale: float, number: float) -> None:
     """Numbers in Python's own types reach no kernel of arrays."""
     program = Program(Lambda((x,), add(Rescaled(x, Number(scale)), Rescaled(Number(number), Number(scale)))), "case")
     assert program(6.0) == (6 + number) / scale
+
+
+@pytest.mark.parametrize("number", [0, 3, 1e200, 1e-200, 1e300 + 1e300j, np.inf])
+def test_the_magnitude_of_a_number_is_one(number: complex) -> None:
+    """A power of 2 near it, where its square is not safe: it was asked for its axes."""
+    given = Number(number.real, number.imag)
+    found = Program(Lambda((x,), mul(x, Magnitude((), given, 2))), "case")(1.0)
+    rest = Program(Lambda((x,), mul(x, Rescaled(given, Magnitude((), given, 2)))), "case")(1.0)
+    assert found == 1 if number in (0, 3, np.inf) else 1 <= abs(rest) < 4
+    assert rest * found == number
+
+
+@pytest.mark.parametrize("number", ["1e200", "1e160", "3", "1e-200"])
+def test_roots_of_squares_of_large_numbers(number: str) -> None:
+    """Where the square is too large to be folded its base was taken for it: √(2 + (1e200)²) was 1e100."""
+    root = cd.read(f"x ↦ (2 + {number}²)^(1/2) + 0 x")
+    assert root(1.0) == pytest.approx(np.hypot(np.sqrt(2), float(number)))
+    assert cd.read(f"x ↦ (2 + {number}²)^(-3/2) + 0 x")(1.0) == pytest.approx(root(1.0) ** -1.0 * root(1.0) ** -2.0)
 
 
 def test_what_is_rescaled_by_more_indices_than_it_has() -> None:

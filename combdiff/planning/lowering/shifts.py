@@ -11,17 +11,20 @@ Invariant: a condition is one array of truth values, made for the axes that it m
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
+from math import frexp, isfinite
 
-from combdiff.ir import IndexGuard, Largest, Magnitude, Masked, Number, Rescaled, Shift, Term, Var, join
+from combdiff.ir import ONE, IndexGuard, Largest, Magnitude, Masked, Number, Rescaled, Shift, Term, Var, join
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.running_exponentials import prefix_largest
 from combdiff.planning.operations.elementwise import ElementwiseStep
+from combdiff.planning.operations.leaves import Fill
 from combdiff.planning.operations.operation import Operation
 from combdiff.planning.operations.reductions import MagnitudeStep, ReduceExtreme, Rescale
-from combdiff.planning.operations.words import Pattern
+from combdiff.planning.operations.words import Pattern, SizeFactor
 from combdiff.planning.views import mask
 
 Lower = Callable[[Term], LabelledStep]
@@ -47,13 +50,29 @@ def largest(term: Largest, graph: Graph, value: Lower) -> LabelledStep:
 
 
 def magnitude(term: Magnitude, graph: Graph, value: Lower) -> LabelledStep:
-    """A power of 2 near the largest size of the body over the indices."""
-    return _reduced(graph, value(term.body), term.indices, lambda summed: MagnitudeStep(summed, term.degree))
+    """A power of 2 near the largest size of the body over the indices; of a number another number."""
+    array = value(term.body)
+    operation = graph.steps[array.step].operation
+    if isinstance(operation, Fill):
+        return graph.constant(_of_number(operation.number, term.degree))
+    return _reduced(graph, array, term.indices, lambda summed: MagnitudeStep(summed, term.degree))
+
+
+def _of_number(given: Number, degree: int) -> Number:
+    """The magnitude of a number."""
+    size = max(abs(float(given.real)), abs(float(given.imag)))
+    safe = sys.float_info.max ** (2 / (3 * degree))
+    if not size or not isfinite(size) or 1 / safe < size * size < safe:
+        return ONE
+    return Number(2.0 ** (frexp(size)[1] - 1))
 
 
 def rescaled(term: Rescaled, graph: Graph, value: Lower) -> LabelledStep:
     """The body divided by its scale."""
     array, scale = graph.plain(value(term.body)), value(term.scale)
+    operation = graph.steps[scale.step].operation
+    if isinstance(operation, Fill):
+        return graph.combine([(SizeFactor(Number(1 / operation.number.real)), array)])
     kind = join(graph.kind(array), float)
     return graph.broadcast(lambda patterns: Rescale((patterns[0], patterns[1])), (array, scale), kind)
 
