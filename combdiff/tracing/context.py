@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -49,6 +49,7 @@ from combdiff.ir import (
     base_name,
 )
 from combdiff.records import dataclass
+from combdiff.tracing.scipy_names import scipy_function
 
 Array = np.ndarray[Any, Any]
 
@@ -275,125 +276,7 @@ def as_domain(given: object, name: str) -> Domain:
         ) from None
 
 
-# What functions of scipy.special are made of, by the names that they give their arguments.
-SPELLED = {
-    "binom": "np.exp(-cd.betaln(n - k + 1, k + 1)) / (n + 1)",
-    "boxcox": "np.expm1(l * np.log(x)) / l",
-    "boxcox1p": "np.expm1(l * np.log1p(x)) / l",
-    "comb": "np.exp(-cd.betaln(n - k + 1, k + 1)) / (n + 1)",
-    "cosdg": "np.cos(np.deg2rad(x))",
-    "cosm1": "-2 * np.sin(x / 2) ** 2",
-    "erfcinv": "cd.erfinv(1 - x)",
-    "exp10": "10**x",
-    "exprel": "np.expm1(x) / x",
-    "factorial": "cd.gamma(n + 1)",
-    "gammasgn": "np.sign(cd.gamma(x))",
-    "huber": "np.where(np.abs(r) <= d, r**2 / 2, d * (np.abs(r) - d / 2))",
-    "inv_boxcox": "np.exp(np.log1p(l * y) / l)",
-    "loggamma": "cd.gammaln(x), where x > 0",
-    "poch": "np.exp(cd.gammaln(z + m) - cd.gammaln(z))",
-    "pseudo_huber": "d**2 * (np.sqrt(1 + (r / d) ** 2) - 1)",
-    "powm1": "np.expm1(y * np.log(x))",
-    "rgamma": "1 / cd.gamma(x)",
-    "round": "np.round(x)",
-    "sindg": "np.sin(np.deg2rad(x))",
-    "tandg": "np.tan(np.deg2rad(x))",
-}
-# Derivatives of f(a, b, …, x) by x, of what a rule file may add (Digital Library of Mathematical Functions, 6 to 25).
-DERIVED = {
-    "betainc": "x**(a - 1) * (1 - x) ** (b - 1) / beta(a, b)",
-    "dawsn": "1 - 2 * x * dawsn(x)",
-    "ellipe": "(ellipe(x) - ellipk(x)) / (2 * x)",
-    "ellipk": "(ellipe(x) / (1 - x) - ellipk(x)) / (2 * x)",
-    "erfi": "2 * exp(x**2) / sqrt(pi)",
-    "eval_chebyt": "a * eval_chebyu(a - 1, x)",
-    "eval_laguerre": "-eval_genlaguerre(a - 1, 1, x)",
-    "eval_legendre": "a * (x * eval_legendre(a, x) - eval_legendre(a - 1, x)) / (x**2 - 1)",
-    "exp1": "-exp(-x) / x",
-    "expi": "exp(x) / x",
-    "expn": "-expn(a - 1, x)",
-    "gammainc": "x**(a - 1) * exp(-x) / gamma(a)",
-    "gammaincc": "-(x ** (a - 1)) * exp(-x) / gamma(a)",
-    "gammaincinv": "gamma(a) * exp(gammaincinv(a, x)) * gammaincinv(a, x) ** (1 - a)",
-    "hyp0f1": "hyp0f1(a + 1, x) / a",
-    "hyp1f1": "a / b * hyp1f1(a + 1, b + 1, x)",
-    "hyp2f1": "a * b / c * hyp2f1(a + 1, b + 1, c + 1, x)",
-    "k0": "-k1(x)",
-    "k1": "-k0(x) - k1(x) / x",
-    "kn": "-(kn(a - 1, x) + kn(a + 1, x)) / 2",
-    "kv": "-(kv(a - 1, x) + kv(a + 1, x)) / 2",
-    "kve": "kve(a, x) - (kve(a - 1, x) + kve(a + 1, x)) / 2",
-    "spence": "log(x) / (1 - x)",
-    "wrightomega": "wrightomega(x) / (1 + wrightomega(x))",
-    "y0": "-y1(x)",
-    "y1": "y0(x) - y1(x) / x",
-    "yn": "(yn(a - 1, x) - yn(a + 1, x)) / 2",
-    "yv": "(yv(a - 1, x) - yv(a + 1, x)) / 2",
-    "zeta": "-a * zeta(a + 1, x)",
-}
-_SPECIAL = {f"special.{name}": text for name, text in SPELLED.items()} | {
-    f"special.{name}": f"a rule file adds it by its derivative by the last argument x, {text}: rules/README.md"
-    for name, text in DERIVED.items()
-}
-# What to write for SciPy's functions that are not taken; for those of a module without one, its own.
-_FOR_SCIPY = {
-    **{f"special.{name}": f"cd.{name}" for name in ("logsumexp", "softmax", "polygamma")},
-    "special.log_softmax": "x - cd.logsumexp(x)",
-    "special.multigammaln": "the sum of cd.gammaln(a - j / 2) over j < d, plus d (d - 1) / 4 log π",
-    "special.lambertw": "cd.root(lambda w: w * np.exp(w) - x, np.log1p(x)), where x ≥ 0",
-    **{
-        f"special.{name}": "it has several results: compute those at given points outside, or np.interp between them"
-        for name in ("airy", "airye", "ellipj", "fresnel", "kelvin", "shichi", "sici")
-    },
-    **{f"linalg.{name}": f"cd.{name}" for name in ("expm", "sqrtm")},
-    **{
-        f"linalg.{name}": f"np.linalg.{name}"
-        for name in ("cholesky", "det", "eigh", "eigvalsh", "inv", "lstsq", "norm", "pinv", "qr", "solve", "svd")
-    },
-    "linalg.cho_factor": "np.linalg.cholesky(A)",
-    "linalg.eig": "np.linalg.eigh of symmetric matrices; those of others are complex, and collide",
-    "linalg.lu": "np.linalg.solve and np.linalg.slogdet, for which a plan has it",
-    "linalg.lu_factor": "np.linalg.solve and np.linalg.slogdet, for which a plan has it",
-    "linalg.solve_sylvester": "np.linalg.solve(np.kron(A, np.eye(m)) + np.kron(np.eye(n), B.T), Q.ravel())",
-    "linalg.svdvals": "np.linalg.svd(A, compute_uv=False)",
-    "linalg.logm": "V @ np.diag(np.log(w)) @ V.T with w, V = np.linalg.eigh(A), for a symmetric matrix",
-    "linalg.solve_triangular": "np.linalg.solve(L, b)",
-    "linalg.cho_solve": "np.linalg.solve(L.T, np.linalg.solve(L, b)), or np.linalg.solve(L @ L.T, b)",
-    "linalg.block_diag": "np.block([[A, np.zeros((2, 3))], [np.zeros((3, 2)), B]])",
-    "linalg.toeplitz": "c[abs(np.arange(n)[:, None] - np.arange(n))]",
-    "linalg.circulant": "c[(np.arange(n)[:, None] - np.arange(n)) % n]",
-    "signal.convolve2d": "cd.tensor(lambda i, j: cd.sum(lambda k, l: x[i + k, j + l] * w[k, l]))",
-    **_SPECIAL,
-    "special": "the function of cd or NumPy, or a rule file with a ufunc of scipy.special and its derivative",
-    "linalg": "np.linalg has most of these functions",
-    "signal": "np.convolve and np.correlate, or cd.sum over the shifts",
-    "stats": "write out the density: scipy.special has its functions, xlogy, gammaln, ndtr, …",
-}
-
-
 _ARRAY_MAKERS = ("array", "asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite")
-_LIBRARIES = ("scipy", "numpy", __name__.partition(".")[0])
-
-
-def scipy_function(frame: FrameType | None) -> tuple[str, str] | None:
-    """The function of SciPy's in which a frame runs, and what to write in its place; None where there is none."""
-    found = None
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _LIBRARIES:
-        path = frame.f_globals["__name__"].split(".")
-        if path[0] == "scipy" and path[1] in _FOR_SCIPY and not frame.f_code.co_name.startswith(("_", "<")):
-            found = f"{path[1]}.{frame.f_code.co_name}"
-        elif path[:3] == ["scipy", "_lib", "_util"] and "f" in frame.f_locals:  # a function that is made to take stacks
-            wrapped = frame.f_locals["f"]
-            found = f"{wrapped.__module__.split('.')[1]}.{wrapped.__name__}"
-        frame = frame.f_back
-    if found is None:
-        return None
-    return f"scipy.{found}", in_place_of(found)
-
-
-def in_place_of(name: str) -> str:
-    """What to write in place of a function of SciPy's, as `special.zeta`."""
-    return _FOR_SCIPY.get(name) or _FOR_SCIPY.get(name.partition(".")[0], "compute it outside")
 
 
 class TracedValue:

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from combdiff.errors import TypeMismatchError, UnsupportedError, shown
-from combdiff.tracing.context import TracedValue, in_place_of, scipy_function
+from combdiff.tracing.context import TracedValue
+from combdiff.tracing.scipy_names import in_place_of, scipy_function
 
 HANDLERS: dict[Any, Callable[..., Any]] = {
     np.add: operator.add,

@@ -17,7 +17,7 @@ from strategies import ORDERED
 import combdiff as cd
 from combdiff.ir import SPECIAL_FUNCTIONS
 from combdiff.ir.primitives import Row
-from combdiff.tracing.context import DERIVED, SPELLED
+from combdiff.tracing.scipy_names import DERIVED, LINALG, SPELLED
 
 V = cd.Space("n")
 X = np.array([0.15, 0.4, 0.85])
@@ -341,3 +341,37 @@ def test_hints_for_functions_of_scipy_are_right() -> None:
         slope = (function(*before, point + 1e-6) - function(*before, point - 1e-6)) / 2e-6
         scope = {**vars(np), **vars(special), **dict(zip("abc", before, strict=False)), "x": point}
         assert eval(text, scope) == pytest.approx(slope, rel=1e-6), name
+
+
+LINALG_ARGUMENTS = {
+    **dict.fromkeys(("orthogonal_procrustes",), "AB"),
+    **dict.fromkeys(("solve_continuous_lyapunov", "solve_discrete_lyapunov"), "AQ"),
+    "solve_sylvester": "ABQ",
+    "solve": "Ab",
+    "solve_triangular": "Lb",
+    **dict.fromkeys(("circulant", "fiedler", "hankel", "toeplitz"), "c"),
+    "diagsvd": "s",
+}
+
+
+@pytest.mark.parametrize("name", sorted(LINALG))
+def test_hints_for_scipy_s_functions_of_matrices_are_right(name: str) -> None:
+    """Each in a program, as a message tells its users to write it."""
+    n, generator, parameters = 3, np.random.default_rng(2), LINALG_ARGUMENTS.get(name, "A")
+    A = generator.normal(size=(n, n))
+    arrays = {"A": A @ A.T + np.eye(n), "B": generator.normal(size=(n, n)), "L": np.tril(A) + 2 * np.eye(n)}
+    arrays |= {"Q": arrays["A"] + 1, **{key: generator.normal(size=n) for key in "bcs"}}
+    scope: dict[str, Any] = {"cd": cd, "np": np, "n": n}
+    taken = "Lb" if name == "cho_solve" else "" if name == "dft" else parameters
+    exec(f"def f({', '.join(taken or 'A')}):\n    return {LINALG[name]}", scope)
+    scope["f"].__annotations__ = {key: cd.Space(*arrays[key].shape) for key in taken or "A"}
+    found = cd.program(scope["f"])(*(arrays[key] for key in taken or "A"))
+    given = {"dft": [n], "diagsvd": [arrays["s"], n, n], "cho_solve": [(arrays["L"], True), arrays["b"]]}
+    options = {"lower": True} if name in ("solve_triangular", "cho_factor") else {}
+    expected = getattr(linalg, name)(*given.get(name, [arrays[key] for key in parameters]), **options)
+    if name == "cho_factor":
+        expected = np.tril(expected[0])
+    elif name == "orthogonal_procrustes":
+        expected = expected[0]
+    for one, other in zip(*((x if isinstance(x, tuple) else (x,)) for x in (found, expected)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
