@@ -42,20 +42,31 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
         signal, window = window, signal
     width = window.shape[0]
     if not isinstance(width, int):
-        if isinstance(signal.shape[0], int):
-            return _convolve(window, signal, mode) if mode == "full" else _unsized()
-        return _unsized()
+        return _convolve_named(signal, window, mode)
     start, more = {"full": (0, width - 1), "same": ((width - 1) // 2, 0), "valid": (width - 1, 1 - width)}[mode]
     size = rearranging.lengths((signal.space.axes[0], 1), (more, 1), what="np.convolve")
     padded = np.pad(signal, (width - 1 - start, max(more + start, 0)))
     return cd.tensor(lambda k: cd.sum_(lambda j: window[j] * padded[k + (width - 1) - j], j=width), k=size)
 
 
-def _unsized() -> Any:
-    raise UnsupportedError(
-        "np.convolve of two vectors of named sizes is not supported in a program: which is the longer is not known",
-        hint="declare the size of the window with a number, or write cd.sum(lambda j: w[j] * x[k + j])",
-    )
+def _convolve_named(signal: Any, window: Any, mode: str) -> Any:
+    """A convolution by a window of a named size: where all of it is asked for, either may be the longer."""
+    if mode != "full":
+        raise UnsupportedError(
+            f"np.convolve with mode={mode!r} of vectors of named sizes is not supported in a program: which is the "
+            "longer is not known",
+            hint='declare the size of the window with a number, take mode="full", or write '
+            "cd.sum(lambda j: w[j] * x[k + j])",
+        )
+    if isinstance(signal.shape[0], int):
+        return _convolve(window, signal)
+    size = rearranging.lengths((signal.space.axes[0], 1), (window.space.axes[0], 1), (-1, 1), what="np.convolve")
+    length = signal.shape[0]
+
+    def inside(k: Any, j: Any) -> Any:
+        return where((k - j >= 0) & (k - j < length), window[j] * signal[k - j], 0)
+
+    return cd.tensor(lambda k: cd.sum_(lambda j: inside(k, j), j=window.shape[0]), k=size)
 
 
 def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:

@@ -93,3 +93,28 @@ def test_what_does_not_fit_is_refused() -> None:
         _program(lambda x: x[::2].sum(), "n")
     with pytest.raises(cd.SpaceError, match="no whole-number sum of names"):
         cd.Space("n*m")
+
+
+def test_convolutions_of_two_named_lengths() -> None:
+    """All of one, whichever is the longer; of the modes that ask which is that says its own sentence."""
+
+    @cd.program
+    def squares(x: cd.Space("n"), w: cd.Space("m")):
+        return (np.convolve(x, w) ** 2).sum()
+
+    @cd.program
+    def correlated(x: cd.Space("n", dtype=complex), w: cd.Space("m", dtype=complex)):
+        return np.correlate(x, w, "full")
+
+    generator = np.random.default_rng(0)
+    for n, m in ((5, 3), (3, 5), (1, 4), (4, 1)):
+        x, w = generator.normal(size=n), generator.normal(size=m)
+        assert squares(x, w) == pytest.approx((np.convolve(x, w) ** 2).sum())
+        assert cd.testing.check_grad(squares, ("x", "w"), x=x, w=w) < 1e-7
+        x, w = x + 1j * generator.normal(size=n), w + 1j * generator.normal(size=m)
+        np.testing.assert_allclose(correlated(x, w), np.correlate(x, w, "full"), rtol=1e-12)
+    with pytest.raises(cd.UnsupportedError, match="mode='same' of vectors of named sizes"):
+
+        @cd.program
+        def same(x: cd.Space("n"), w: cd.Space("m")):
+            return np.convolve(x, w, "same")
