@@ -7,8 +7,9 @@
 In: a program to be run. Out: an equal program; what is printed is never changed.
 
 In the order in which data meets them: `scaled_numbers` (exp(E)·r and s^k·r), `bindings` (programs rewritten binding by
-binding), `stabilisation` (sums of exponentials), `hypotenuses` (roots of a few squares), `magnitudes` (roots and
-quotients of sums of squares), `steps` (all of it, in the steps of scans too).
+binding), `stabilisation` (sums of exponentials), `vanishing_powers` (beside logarithms of their bases), `hypotenuses`
+(roots of a few squares), `magnitudes` (roots and quotients of sums of squares), `steps` (all of it, in the steps of
+scans too).
 """
 
 from combdiff.stability.steps import stable

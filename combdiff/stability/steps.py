@@ -33,6 +33,7 @@ from combdiff.ir import (
 from combdiff.stability.hypotenuses import with_hypotenuses
 from combdiff.stability.magnitudes import with_scaled_sums
 from combdiff.stability.stabilisation import with_stable_exponentials
+from combdiff.stability.vanishing_powers import with_vanishing_powers
 
 
 @lru_cache(maxsize=32)
@@ -43,7 +44,7 @@ def stable(program: Lambda) -> Lambda:
 
 def _stable_values(program: Lambda) -> Lambda:
     """The program with its values stable; what steps of scans compute is left."""
-    return with_scaled_sums(with_hypotenuses(with_stable_exponentials(program)))
+    return with_scaled_sums(with_hypotenuses(with_vanishing_powers(with_stable_exponentials(program))))
 
 
 def _with_stable_steps(program: Lambda) -> Lambda:

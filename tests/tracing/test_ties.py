@@ -25,6 +25,17 @@ PLACES: dict[str, tuple[Callable[[Any, Any], Any], list[float], list[float], lis
     "arctan2(y, x) at 0": (lambda np, x: np.arctan2(x[0], x[1]), [0, 0], [NAN, NAN], None),
     "var(x) of one number": (lambda np, x: np.var(x), [3], [0], None),
     "std(x) of one number": (lambda np, x: np.std(x), [3], [NAN], None),
+    "x ** y, by x and by y, where x = 0 and y = 2": (lambda np, x: x[0] ** x[1], [0, 2], [0, 0], None),
+    "x ** y, by x and by y, where x = 0 and y = ½": (lambda np, x: x[0] ** x[1], [0, HALF], [np.inf, 0], None),
+    "x ** y, by x and by y, where both are 0": (lambda np, x: x[0] ** x[1], [0, 0], [NAN, -np.inf], [NAN, 0]),
+    "maximum(x, 0) ** 2 at 0": (lambda np, x: np.maximum(x[0], 0) ** 2, [0], [0], None),
+    "prod(x) of 0, 2, 3": (lambda np, x: np.prod(x), [0, 2, 3], [6, 0, 0], None),
+    "prod(x) of 0, 0, 3": (lambda np, x: np.prod(x), [0, 0, 3], [0, 0, 0], None),
+    "linalg.norm(x, 1) of 0, 2": (lambda np, x: np.linalg.norm(x, 1), [0, 2], [0, 1], [1, 1]),
+    "copysign(x, y) where x = 0": (lambda np, x: np.copysign(x[0], x[1]), [0, 1], [0, 0], [1, 0]),
+    "cbrt(x) at 0": (lambda np, x: np.cbrt(x[0]), [0], [NAN], [np.inf]),
+    "arcsin(x) at 1": (lambda np, x: np.arcsin(x[0]), [1], [np.inf], None),
+    "sort(x)[0] of 2, 2, 3": (lambda np, x: np.sort(x)[0], [2, 2, 3], [1, 0, 0], None),
 }
 GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "arrays.md").read_text("utf-8")
 
@@ -52,7 +63,7 @@ def test_the_guide_states_them() -> None:
 
 
 def _written(numbers: list[float]) -> str:
-    names = {"0.5": "½", "inf": "∞", "nan": "no number"}
+    names = {"0.5": "½", "inf": "∞", "-inf": "−∞", "nan": "no number"}
     return ", ".join(names.get(f"{number:g}", f"{number:g}") for number in numbers)
 
 
@@ -108,3 +119,32 @@ def test_ties_are_decided_on_the_numbers_that_were_compared() -> None:
     arrays = {name: rng.normal(size=(4, 4)) for name in "xyz"}
     for name in "xy":
         cd.testing.check_grad(f, name, **arrays)
+
+
+def test_zeros_among_the_bases_of_powers_leave_the_gradient_by_the_exponent() -> None:
+    """Data with zeros in them: 0^y log 0 was no number, and so was the sum."""
+
+    @cd.program
+    def f(x: cd.Space("n"), g: cd.Space(), w: cd.Space("n")):
+        return cd.sum(lambda i: (w[i] * x[i] ** g) ** 2 + x[i] ** g)
+
+    x, w = np.array([0.0, 1.0, 2.0, 0.5]), np.arange(1.0, 5)
+    assert "log(x[i])" in str(cd.grad(f, "g"))
+    for simplify in (True, False):
+        slope = cd.grad(f, "g", simplify=simplify)
+        ahead, behind = (slope(x, 1.3 + step, w) for step in (1e-6, -1e-6))
+        assert slope(x, 1.3, w) == pytest.approx((f(x, 1.3 + 1e-6, w) - f(x, 1.3 - 1e-6, w)) / 2e-6, rel=1e-7)
+        for second in (cd.hessian(f, "g", simplify=simplify)(x, 1.3, w), cd.hvp(f, "g")(x, 1.3, w, 1.0)):
+            assert second == pytest.approx((ahead - behind) / 2e-6, rel=1e-6)
+    assert np.isnan(cd.grad(f, "g")(np.array([np.nan]), 1.3, np.ones(1)))
+
+
+def test_a_logarithm_beside_a_power_that_is_not_zero_stays() -> None:
+    @cd.program
+    def f(x: cd.Space(), y: cd.Space()):
+        return x**y * (cd.log(x) + 2)
+
+    with np.errstate(all="ignore"):
+        assert f(0.0, 0.0) == -np.inf
+        assert f(0.0, 2.0) == 0
+        assert f(3.0, 2.0) == pytest.approx(9 * (np.log(3) + 2))
