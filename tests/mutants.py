@@ -286,8 +286,8 @@ MUTANTS = (
     ),
     Mutant(
         "planning/lowering/guarded_factors.py",
-        "return tuple(every) if None not in found else None",
-        "return tuple(every) if None not in found and len(every) < 9 else None",
+        "return tuple(every) if None not in found and not",
+        "return tuple(every) if None not in found and len(every) < 9 and not",
         "tests/planning/test_guarded_factors.py",
     ),
     Mutant(

@@ -1124,6 +1124,10 @@ def turned_length(x: Vector, A: Matrix):
     return x * (x @ A @ x) / cd.sqrt(x @ x) ** 3
 
 
+def slope_by_exponent(x: cd.Space(), y: cd.Space()):
+    return x**y * cd.log(x)
+
+
 EXPONENTIALS, SIDES, SCALES = stabilisation._Stabilising, hypotenuses._Finding, magnitudes._Scaling
 SECOND_LARGE = np.array([0, 1e3]), np.array([1.0, 0])  # the exponents, and their weights
 LARGE, TWO_LARGE = np.array([3e200, 4e200]), np.array([1e3, 1e3])
@@ -1137,6 +1141,14 @@ STABILITY: dict[str, tuple[Any, str, Any, Any, tuple[Any, ...], Any]] = {  # the
         1e3 + np.log(2),
     ),
     "hypotenuses": (stability_steps, "with_hypotenuses", lambda program: program, side, (1e200,), 1),
+    "logarithms beside powers that are 0": (
+        stability_steps,
+        "with_vanishing_powers",
+        lambda program: program,
+        slope_by_exponent,
+        (0.0, 2.0),
+        0,
+    ),
     "scaled sums of squares": (stability_steps, "with_scaled_sums", lambda program: program, length, (LARGE,), 5e200),
     "steps of scans": (
         stability_steps,

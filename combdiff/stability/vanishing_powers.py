@@ -38,7 +38,7 @@ def with_vanishing_powers(program: Lambda) -> Lambda:
     logarithms = any(isinstance(part, Primitive) and part.name == "log" for part in parts)
     if not logarithms or not any(map(_is_power, parts)):
         return program
-    finding = _Finding(program)
+    finding = _Vanishing(program)
     found = finding.rewritten()
     return found if finding.finds else program
 
@@ -53,7 +53,7 @@ def _is_power(term: Term) -> bool:
     )
 
 
-class _Finding(Rewriting):
+class _Vanishing(Rewriting):
     """Rewrites the bindings of one program; see the module."""
 
     def __init__(self, program: Lambda) -> None:
