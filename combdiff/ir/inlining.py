@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from combdiff.ir.domains import Function, Real, Space, Whole
 from combdiff.ir.implicit import Implicit
-from combdiff.ir.indices import Affine, denominator, is_index
+from combdiff.ir.indices import Affine, Delta, Indicator, denominator, is_index
 from combdiff.ir.iteration import Scan
 from combdiff.ir.matrix_functions import is_matrix_function, is_primary, matrices_in
+from combdiff.ir.products import factors_of
 from combdiff.ir.rewriting import Rewriter
 from combdiff.ir.substitution import active_in, apply, stays_bound, substitute, subterms
 from combdiff.ir.terms import (
@@ -133,7 +134,7 @@ def inline_single_uses(body: Term) -> Term:
     for var, value in reversed(kept):
         value = put_back(value, replacement)
         deepest = MOST_SUMMED if var in summed and not matrices_in(value) else MOST_NESTED  # A⁻¹x may meet an A
-        apart = var in divided and any(isinstance(part, OverIndices) for part in subterms(value))
+        apart = var in divided and any(map(_adds_up, subterms(value)))
         once = counts[var] == 1 and (var in whole or (not apart and _may_stand_inside(value, var in passed, deepest)))
         if var not in held and (once or _is_alias(value)):
             replacement[var] = value
@@ -198,6 +199,14 @@ def _summed(term: Term) -> frozenset[Term]:
                 if reads and (around - access.free or len(access.children) - 1 < len(around)):
                     found.add(access.children[0])
     return frozenset(found)
+
+
+def _adds_up(term: Term) -> bool:
+    """Whether a term is computed from many elements, not read at what conditions say of its indices, as at ⌊i/3⌋."""
+    if not isinstance(term, Sum):
+        return isinstance(term, OverIndices)
+    told = [f for f in factors_of(term.body) if isinstance(f, Delta) or (isinstance(f, Indicator) and f.modulus)]
+    return not all(any(index in condition.free for condition in told) for index in term.indices)
 
 
 @remembered

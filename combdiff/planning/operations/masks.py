@@ -81,8 +81,8 @@ class Mask(Operation):
         if len(self.conditions) == 1 and _is_triangle(self.conditions[0]):
             return max(prod(at.shape[-2:]), BOX_BYTES * masked) + min(BUFFER, at.elements) * at.item
         told = _truth_bytes(self.conditions, masked) * masked
-        if _is_chosen(self.conditions, dict(enumerate(at.shape))):
-            return told + _objects(at)
+        if at.rounds == 1 and _is_chosen(self.conditions, dict(enumerate(at.shape))):  # blocks are cut into boxes
+            return told
         return max(told, masked + (whole + 2 * min(BUFFER, whole)) * at.item) + _objects(at)
 
     def statements(self, words: Words, step: Step, operands: Sequence[str], name: str) -> Sequence[str]:
@@ -137,12 +137,14 @@ class MaskedContract(Operation):
         masked, _ = _box(self.conditions, sizes)
         patterns, elements = (*self.patterns, self.out), (*at.given, at.elements)
         few = _is_chosen(self.conditions, sizes)
-        is_chosen = few and _bound(self.conditions) <= set(self.out)  # of the product alone, by truth values
+        is_chosen = few and at.rounds == 1 and _bound(self.conditions) <= set(self.out)  # of the product alone
         kept = [
             min(elements[n], masked * prod(sizes[label] for label in set(patterns[n]) - _bound(self.conditions)))
             for n in (() if is_chosen else set(self.hosts))
         ]
         copied = (sum(kept) + 2 * min(BUFFER, sum(kept))) * at.item
+        if is_chosen and any(map(_is_triangle, _on_axes(self.conditions, self.out))):
+            copied = min(BUFFER, at.elements) * at.item
         is_halved = not few and any(
             len(label) > 1 and label & set(self.out) for label in (_bound([one]) for one in self.conditions)
         )
