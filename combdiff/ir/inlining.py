@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from combdiff.ir.domains import Function, Real, Space, Whole
 from combdiff.ir.implicit import Implicit
-from combdiff.ir.indices import Affine, Delta, Indicator, denominator, is_index
+from combdiff.ir.indices import Affine, Delta, Indicator, denominator
 from combdiff.ir.iteration import Scan
 from combdiff.ir.matrix_functions import is_matrix_function, is_primary, matrices_in
 from combdiff.ir.products import factors_of
@@ -213,7 +213,9 @@ def _adds_up(term: Term) -> bool:
 def _divided(term: Term) -> frozenset[Term]:
     """The tensors that a term reads at a fraction of an index, t[⌊i/3⌋]: a Σ put there would be done for each i."""
     reads = (part for part in subterms(term) if isinstance(part, Apply))
-    return frozenset(read.function for read in reads if any(denominator(a) > 1 for a in read.arguments if is_index(a)))
+    return frozenset(
+        read.function for read in reads if any(isinstance(a, Affine) and denominator(a) > 1 for a in read.arguments)
+    )
 
 
 def _is_alias(value: Term) -> bool:

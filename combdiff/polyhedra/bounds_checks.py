@@ -170,8 +170,7 @@ class Access:
 
     def _rests(self) -> dict[Var, Var]:
         """The indices that a δ says to be remainders, as a user writes these: (d - k) % 6."""
-        pairs = (guard.lookup for guard in self.guards if isinstance(guard, Delta) and guard.lookup)
-        found = ((index, remainder_parts(value)) for index, value in pairs)
+        found = ((index, remainder_parts(value)) for index, value in _lookups(self.guards))
         return {
             index: replace(index, name=f"({show_index(parts[0])}) % {parts[1]}")
             for index, parts in found
@@ -229,9 +228,13 @@ def _guard_forms(guard: Term, turns: str, sizes: Mapping[str, int]) -> list[Line
 
 def _of_indices(guards: Guards) -> set[Term]:
     """The guards, those of a number that a δ says to be an index as conditions on it: (d − k) mod n ≤ 3 as r ≤ 3."""
-    pairs = (guard.lookup for guard in guards if isinstance(guard, Delta) and guard.lookup)
-    told: dict[Term, Term] = {value: as_integer(index) for index, value in pairs}
+    told: dict[Term, Term] = {value: as_integer(index) for index, value in _lookups(guards)}
     return {one for guard in guards for one in (_compared(guard, told) if isinstance(guard, Relation) else [guard])}
+
+
+def _lookups(guards: Guards) -> list[tuple[Term, Term]]:
+    """The indices that guards say to be numbers, and those."""
+    return [guard.lookup for guard in guards if isinstance(guard, Delta) and guard.lookup]
 
 
 def _compared(guard: Relation, told: Mapping[Term, Term]) -> Sequence[Term]:

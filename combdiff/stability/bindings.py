@@ -28,6 +28,7 @@ from combdiff.ir import (
     let,
     share,
     split,
+    substitute,
     used,
 )
 
@@ -69,6 +70,12 @@ class Rewriting(ABC):
         pairs = dict(zip(value.parameters, arguments, strict=True))
         turned = any(isinstance(p.type, Cyclic) and getattr(a, "type", None) != p.type for p, a in pairs.items())
         return None if turned else (pairs, value.body)  # on a cycle what is read is reduced first
+
+    def opened(self, term: Term) -> Term:
+        """What an element of a binding is; another term itself."""
+        while isinstance(term, Var | Apply) and (found := self.read(term)):
+            term = substitute(found[1], found[0])
+        return term
 
     def named(self, term: Term, like: Var) -> Term:
         """A term that takes some computing as an element of a binding; equal ones are one."""

@@ -44,7 +44,6 @@ from combdiff.ir import (
     function,
     is_positive,
     mul,
-    substitute,
     subterms,
     whole_power,
 )
@@ -110,7 +109,7 @@ class _Finding(Rewriting):
     def hypotenuse(self, term: Term) -> tuple[Sides, Fraction] | None:
         """The sides of the hypotenuse that a term is a power of, and the power."""
         if term not in self._hypotenuses:
-            self._hypotenuses[term] = self._find_hypotenuse(self._opened(term))
+            self._hypotenuses[term] = self._find_hypotenuse(self.opened(term))
         return self._hypotenuses[term]
 
     def _find_hypotenuse(self, term: Term) -> tuple[Sides, Fraction] | None:
@@ -137,18 +136,18 @@ class _Finding(Rewriting):
         """The sides of hypot(hypot(x, y), z) are three."""
         found: list[Term] = []
         for argument in arguments:
-            inside = self._opened(argument)
+            inside = self.opened(argument)
             nested = isinstance(inside, Primitive) and inside.name == "hypot"
             found += self._all_sides(inside.children) if nested else [argument]
         return found
 
     def _side(self, part: Term) -> Term | None:
         """a of a² and of c·a², of which c is positive; the root of a positive number; None for other terms."""
-        part = self._opened(part)
+        part = self.opened(part)
         number: Term = ONE
         powers: Counter[Term] = Counter()
         for factor in factors_of(part):
-            base, power = whole_power(self._opened(factor))
+            base, power = whole_power(self.opened(factor))
             if isinstance(base, Number) and power == 1:
                 number = mul(number, base)
             elif power < 0 or dtype_of(base) is complex or self._is_summed(base):
@@ -162,13 +161,7 @@ class _Finding(Rewriting):
 
     def _is_summed(self, term: Term) -> bool:
         """Whether a term has no value but that of a Σ: those have scales."""
-        return isinstance(self._opened(term), Sum)
-
-    def _opened(self, term: Term) -> Term:
-        """What an element of a binding is."""
-        while isinstance(term, Var | Apply) and (found := self.read(term)):
-            term = substitute(found[1], found[0])
-        return term
+        return isinstance(self.opened(term), Sum)
 
     def _ordered(self, sides: list[Term]) -> Sides:
         return tuple(sorted(sides, key=order_key))
@@ -249,7 +242,7 @@ class _Finding(Rewriting):
         sides = {side for each in below for side in each}
         rest: list[Term] = []
         for factor in others:
-            inside = [whole_power(each) for each in factors_of(self._opened(factor))]
+            inside = [whole_power(each) for each in factors_of(self.opened(factor))]
             powers = inside if all(base in sides and power > 0 for base, power in inside) else [whole_power(factor)]
             rest += [factor] if powers[0][1] < 0 else []
             for base, power in powers:

@@ -25,7 +25,6 @@ from combdiff.ir import (
     is_call,
     mul,
     relation,
-    substitute,
     subterms,
     whole_power,
 )
@@ -78,7 +77,7 @@ class _Vanishing(Rewriting):
         """A product, with the logarithms of the bases of powers in it where those are not 0."""
         told: dict[Term, Term] = {}
         for factor in factors:
-            power = self._opened(factor)
+            power = self.opened(factor)
             if isinstance(power, Primitive) and _is_power(power):
                 base = power.arguments[0]
                 kept = add(mul(relation("not_equal", factor, ZERO), base), relation("equal", factor, ZERO))
@@ -87,16 +86,10 @@ class _Vanishing(Rewriting):
 
     def _with_told(self, term: Term, told: Mapping[Term, Term]) -> Term:
         """A polynomial of terms, of which some are others."""
-        if (other := told.get(self._opened(term))) is not None:
+        if (other := told.get(self.opened(term))) is not None:
             self.finds = True
             return other
         if isinstance(term, Add | Mul) or whole_power(term)[0] is not term:
             children = tuple(self._with_told(child, told) for child in term.children)
             return term if children == term.children else term.with_children(children)
-        return term
-
-    def _opened(self, term: Term) -> Term:
-        """What an element of a binding is."""
-        while (found := self.read(term)) is not None:
-            term = substitute(found[1], found[0])
         return term

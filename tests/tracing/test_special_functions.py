@@ -344,7 +344,7 @@ def test_hints_for_functions_of_scipy_are_right() -> None:
 
 
 LINALG_ARGUMENTS = {
-    **dict.fromkeys(("orthogonal_procrustes",), "AB"),
+    "orthogonal_procrustes": "AB",
     **dict.fromkeys(("solve_continuous_lyapunov", "solve_discrete_lyapunov"), "AQ"),
     "solve_sylvester": "ABQ",
     "solve": "Ab",

@@ -206,10 +206,10 @@ def _disjoint(regions: Sequence[Region]) -> list[Region]:
     for n, region in enumerate(regions):
         found += _possible((*left, *region) for left in outside)
         if n + 1 < len(regions):
-            complement = _complement(region)
-            if complement is None:
+            rest = _outside(outside, region)
+            if rest is None:
                 return [_counted(regions)]
-            outside = _possible((*left, *piece) for left in outside for piece in complement)
+            outside = rest
         if len(found) + len(outside) > MOST_PIECES:
             return [_counted(regions)]
     return found
@@ -217,13 +217,18 @@ def _disjoint(regions: Sequence[Region]) -> list[Region]:
 
 def _is_everywhere(regions: Sequence[Region]) -> bool:
     """Whether regions are known to have all indices: [i ≥ 16] and [i ≤ 15]."""
-    outside: list[Region] = [()]
+    outside: list[Region] | None = [()]
     for region in regions:
-        complement = _complement(region)
-        if complement is None or len(outside) > MOST_PIECES:
+        if outside is None or len(outside) > MOST_PIECES:
             return False
-        outside = _possible((*left, *piece) for left in outside for piece in complement)
-    return not outside
+        outside = _outside(outside, region)
+    return outside == []
+
+
+def _outside(parts: Sequence[Region], region: Region) -> list[Region] | None:
+    """What is left of disjoint regions outside of another; None where that has no form."""
+    complement = _complement(region)
+    return None if complement is None else _possible((*left, *piece) for left in parts for piece in complement)
 
 
 def _counted(regions: Sequence[Region]) -> Region:
