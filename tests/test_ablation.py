@@ -368,6 +368,14 @@ def loss_of_steps(x: Vector):
     return last.sum() + losses.sum()
 
 
+def gated(x: Vector, W: Even):
+    def step(h, _):
+        z = 1 / (1 + np.exp(-(W @ h)))
+        return h + z * np.tanh(z * h), None
+
+    return cd.scan(step, x, length=7)[0].sum()
+
+
 def focal(x: Vector, g: Number):
     p = 1 / (1 + np.exp(-x))
     return -cd.sum(lambda i: (1 - p[i]) ** g * np.log(p[i]))
@@ -402,6 +410,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "transforms inverted": (contraction, "collapsed", lambda product: product, spectrum),
     "masks out of exponentials": (contraction, "exponential", lambda argument: function("exp", argument), causal),
     "logarithms of inverses": (contraction, "_logarithm", lambda argument: function("log", argument), focal),
+    "results of steps": (pipeline, "with_results_of_steps", lambda body: body, gated),
     "results that nothing reads": (pipeline, "without_unread_results", lambda body: body, loss_of_steps),
     "numbers out of linear calls": (pipeline, "_without_factor", lambda call: call, implicit),
 }

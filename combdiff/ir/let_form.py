@@ -340,9 +340,22 @@ class _LetBinder:
         for n, output in enumerate(step.outputs):
             own = self.names.indices(_space_of(output).axes)
             again = at_histories(let(step.bindings, output), scan, step, self.names)
-            read, indices = self.scalar(apply(again, own)), (step.index, *own)
+            given, indices = scan.result(AFTER, n), (step.index, *own)
+            read = self._resolved(self.scalar(apply(again, own)), given)
             if isinstance(read, Apply) and sorted(map(id, read.arguments)) == sorted(map(id, indices)):
-                self._replace(read, scan.result(AFTER, n), indices)
+                self._replace(read, given, indices)
+
+    def _resolved(self, read: Term, given: Scan) -> Term:
+        """An element of a binding that is another's, read from that one, where the scan may stand before it."""
+        values: dict[Term, Term] = {var: value for value, var in self.bound.items()}
+        order = list(values)
+        first = max((order.index(var) + 1 for var in given.free if var in values), default=0)
+        while isinstance(read, Apply) and isinstance(value := values.get(read.function), Lambda):
+            inner = apply(value, read.arguments)
+            if not isinstance(inner, Apply) or inner.function not in order[first:]:
+                break
+            read = inner
+        return read
 
     def _know_calls(self, scan: Scan, step: OpenStep) -> None:
         """A state that a solver finds, as that of an implicit method, is not solved for again after the scan."""

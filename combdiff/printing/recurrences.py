@@ -111,6 +111,13 @@ def _bound_in_result(bindings: Definitions, result: Term, names: Names) -> tuple
     return [*bindings, (var, scan)], Lambda(result.parameters, whole) if isinstance(result, Lambda) else whole
 
 
+def _whole_read(value: AtStep) -> Var | None:
+    """The tensor that a value is all elements of."""
+    read = value.body
+    is_whole = isinstance(read, Apply) and isinstance(read.function, Var) and read.arguments == value.place
+    return read.function if is_whole else None  # type: ignore[attr-defined]
+
+
 class _AtIntegers(Rewriter):
     """Reads what recurrences define at integers of arrays: what x[t + 1] is at t = idx[i] is x[idx[i] + 1]."""
 
@@ -222,23 +229,27 @@ class _RecurrenceWriter:
         spaces = [self._space(output) for output in step.outputs]
         stems = [x.name for x in step.states] + ["y"] * (len(spaces) - len(step.states))
         every = [Space(*(v.type for v in (*around, index)), *s.axes, dtype=s.dtype) for s in spaces]  # type: ignore[arg-type]
-        names = tuple(
+        names = [
             self.names.fresh(Var(stem.split(".")[0].rstrip("0123456789") or "x", s))
             for stem, s in zip(stems, every, strict=True)
-        )
-        self.states[form] = names
-        self.sizes.update(dict.fromkeys(names, scan.steps.size))
-        self.beside.update(dict.fromkeys(names[len(step.states) :], (len(around), names)))
+        ]
         found: Definitions = []
         for name, value, x in zip(names, scan.starts, step.states, strict=False):
             found.append((name, self._at(around, (*around, start), self.put_back(value))))
             self.known[x] = self._read(name, (*around, before), self._space(x))
         bindings, outputs = _bound_in_result(list(step.bindings), Tuple(step.outputs), self.names)
-        found += self.definitions(bindings, (*around, index))
-        for n, (name, output) in enumerate(zip(names, items_of(outputs), strict=True)):
-            place = after if n < len(step.states) else early
-            value = self._at((*around, index), (*around, place), self.put_back(output))
-            found.append((name, replace(value, beside=n >= len(step.states))))
+        made = self.definitions(bindings, (*around, index))
+        found += made
+        for n, output in enumerate(items_of(outputs)):
+            beside = n >= len(step.states)
+            value = self._at((*around, index), (*around, early if beside else after), self.put_back(output))
+            if beside and (known := _whole_read(value)) in {var for var, _ in made}:  # it has a name
+                names[n] = known
+                continue
+            found.append((names[n], replace(value, beside=beside)))
+        self.states[form] = tuple(names)
+        self.sizes.update(dict.fromkeys(names, scan.steps.size))
+        self.beside.update(dict.fromkeys(names[len(step.states) :], (len(around), tuple(names))))
         return found
 
     def _at(self, indices: tuple[Var, ...], first: tuple[Term, ...], value: Term) -> AtStep:

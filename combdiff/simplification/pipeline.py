@@ -80,6 +80,7 @@ from combdiff.simplification.normal_form.contraction import without_deltas
 from combdiff.simplification.normal_form.definitions import without_short_definitions
 from combdiff.simplification.normal_form.denominators import is_fraction, without_fractions_below
 from combdiff.simplification.normal_form.expansion import is_patched, offers_delta
+from combdiff.simplification.normal_form.given_by_steps import with_results_of_steps
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
 from combdiff.simplification.normal_form.orbits import projected_by_terms
 from combdiff.simplification.normal_form.symmetries import (
@@ -96,6 +97,7 @@ from combdiff.status import stage, working
 SHARED = "equal parts computed once"
 IN_FRONT = "common factors in front, one denominator"
 VANISHED = "sums that are 0 by what their names stand for"
+GIVEN = "what the steps of iterations have computed"
 COMMON = "what the results have in common computed once"
 WRITTEN_OUT = "short definitions written where they are used"
 PROJECTED = "averages over symmetries, term by term"
@@ -167,6 +169,8 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool, pair
     before, body = body, in_front(body)
     if any(isinstance(node, Add) for node in {*_parts(body)} - {*_parts(before)}):  # new to the laws
         body = in_front(saturated(body))
+    body = with_results_of_steps(body)
+    note(lambda: State(GIVEN, averaged_again(body)))
     if any(groups):
         body = share(_with_averages(body, groups, projected_by_terms))
         note(lambda: State(PROJECTED, body))
@@ -186,6 +190,7 @@ def _written_out(body: Term, rules: tuple[str, ...]) -> Term:
     known = with_known_symmetries(body)
     with unrecorded():  # the laws that are tried on the way are no steps
         found = without_short_definitions(known, lambda whole: ProgramClasses(whole, rules, _of_matrices(whole)))
+        found = with_results_of_steps(found)  # shares have names now
     return body if found is known else without_known_symmetries(found)
 
 

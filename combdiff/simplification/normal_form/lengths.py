@@ -21,6 +21,7 @@ from combdiff.ir import (
     Mul,
     Number,
     Primitive,
+    Scan,
     Sum,
     Term,
     Var,
@@ -28,6 +29,7 @@ from combdiff.ir import (
     factors_of,
     function,
     items_of,
+    iteration_of,
     mul,
     negate,
     places_around,
@@ -40,12 +42,27 @@ from combdiff.ir import (
 def length(body: Term) -> int:
     """How many symbols a let program takes in index notation, a definition once; commas are not counted."""
     bindings, result = split(body)
-    heads = sum(2 + (_indices(len(value.parameters)) if isinstance(value, Lambda) else 0) for _, value in bindings)
-    return heads + sum(_inner(value) for _, value in bindings) + sum(_inner(item) for item in items_of(result))
+    iterations = {iteration_of(value): value for _, value in bindings if isinstance(value, Scan)}
+    values = (value for _, value in bindings if not isinstance(value, Scan))
+    return sum(map(_defined, values)) + sum(map(_iteration, iterations.values())) + sum(map(_inner, items_of(result)))
 
 
 def _inner(value: Term) -> int:
     return printed_length(value.body if isinstance(value, Lambda) else value)
+
+
+def _defined(value: Term, steps: int = 0) -> int:
+    """The symbols of a definition, at so many steps."""
+    own = len(value.parameters) if isinstance(value, Lambda) else 0
+    return 2 + _indices(steps + own) + _inner(value)
+
+
+def _iteration(scan: Scan) -> int:
+    """The symbols of a recurrence: its boundary values, what its steps bind, and what else they give."""
+    bound = [var for var, _ in scan.bindings]
+    states, others = scan.outputs[: len(scan.states)], scan.outputs[len(scan.states) :]
+    values = (*scan.starts, *(value for _, value in scan.bindings), *states, *(v for v in others if v not in bound))
+    return sum(_defined(value, 1) for value in values)
 
 
 def _indices(count: int) -> int:

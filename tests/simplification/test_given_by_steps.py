@@ -1,0 +1,123 @@
+"""What derivatives of iterations compute again of the states, as the steps have it, is read from the steps."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from backends import back, converted, double_precision
+
+import combdiff as cd
+from combdiff.testing import check_grad, check_routes
+
+Vector, Matrix = cd.Space("n"), cd.Space("n", "n")
+Rows = cd.Space("T", "n")
+RNG = np.random.default_rng(5)
+
+
+@cd.program
+def gated(W: Matrix, U: Matrix, h0: Vector, x: Rows):
+    """A gate that the step uses three times, and its pullback, too."""
+
+    def step(h, x):
+        z = 1 / (1 + np.exp(-(W @ h + x)))
+        return (1 - z) * h + z * np.tanh(U @ (z * h) + x), None
+
+    return (cd.scan(step, h0, x)[0] ** 2).sum()
+
+
+@cd.program
+def chained(W: Matrix, h0: Vector, x: Rows):
+    """Two stages: the second is made of the first, and the state of both."""
+
+    def step(h, x):
+        one = W @ np.sin(h) + x
+        two = W @ np.sin(one) * h
+        return h + one + two * one, two.sum()
+
+    last, each = cd.scan(step, h0, x)
+    return last @ last + each.sum()
+
+
+@cd.program
+def weighted(W: Matrix, h0: Vector, x: Rows):
+    """Exponentials that cancel in a step: none of them is given by itself, as it might be too large."""
+
+    def step(h, x):
+        weights = np.exp(W @ h + x)
+        return weights / weights.sum(), np.log(weights.sum())
+
+    last, each = cd.scan(step, h0, x)
+    return last @ h0 + each.sum()
+
+
+@cd.program
+def turning(h0: cd.Space(dtype=complex), w: cd.Space("T", dtype=complex)):
+    """Complex states."""
+
+    def step(h, w):
+        z = np.sin(w * h)
+        return z * h + np.cos(z) * w, None
+
+    last = cd.scan(step, h0, w)[0]
+    return cd.real(last * np.conj(last))
+
+
+def real(*shape: int) -> Any:
+    return 0.5 * RNG.normal(size=shape)
+
+
+def arrays(f: cd.Program) -> dict[str, Any]:
+    sizes = {"n": 3, "T": 4}
+    shapes = {p.name: [sizes[str(axis.size)] for axis in p.type.axes] for p in f.parameters}  # type: ignore[union-attr]
+    return {name: real(*shape) + (0.5j * real(*shape) if f is turning else 0) for name, shape in shapes.items()}
+
+
+PROGRAMS = [gated, chained, weighted, turning]
+NAMES = [f.name for f in PROGRAMS]
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("f", PROGRAMS, ids=NAMES)
+def test_derivatives_are_the_same_by_every_route(f: cd.Program) -> None:
+    check_grad(f, tuple(p.name for p in f.parameters), **arrays(f))
+    check_routes(f, **arrays(f))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("library", ["jax", pytest.param("torch", marks=pytest.mark.needs("torch"))])
+@pytest.mark.parametrize("f", PROGRAMS, ids=NAMES)
+def test_they_are_the_same_on_every_library(f: cd.Program, library: str) -> None:
+    slopes, given = cd.grad(f, tuple(p.name for p in f.parameters)), tuple(arrays(f).values())
+    with double_precision():
+        found = back(slopes.compile(library)(*converted(library, given)))
+    for one, two in zip(found, slopes(*given), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("f", PROGRAMS, ids=NAMES)
+def test_so_are_derivatives_of_gradients(f: cd.Program) -> None:
+    given = arrays(f)
+    direction = given["h0"] * (0.7 + 0.3j if f is turning else 0.7)
+    simple, raw = (cd.hvp(f, "h0", simplify=simplified) for simplified in (True, False))
+    np.testing.assert_allclose(simple(*given.values(), direction), raw(*given.values(), direction), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("f", "once"), [(gated, "1 / (1 + exp("), (chained, "sin(h[t,j])")], ids=["gated", "chained"])
+def test_it_is_printed_once(f: cd.Program, once: str) -> None:
+    gradient, given = cd.grad(f, "h0"), tuple(arrays(f).values())
+    assert str(gradient).count(once) == 1
+    np.testing.assert_allclose(cd.read(str(gradient))(*given), gradient(*given), rtol=1e-12)
+
+
+def test_it_is_computed_once() -> None:
+    """The gate has a product of a matrix and a vector in each step, which was made again for the pullback."""
+    gradient = cd.grad(gated, "h0")
+    n, steps = 50, 20
+    products = [row for row in gradient.cost(n=n, T=steps).rows if row.flops >= 2 * n * n * steps]
+    assert len(products) <= 3
+
+
+def test_large_exponents_stay_beside_what_cancels_them() -> None:
+    slopes, (W, h0, x) = cd.grad(weighted, "h0"), arrays(weighted).values()
+    np.testing.assert_allclose(slopes(W, h0, x + 2000), slopes(W, h0, x), rtol=1e-9)
