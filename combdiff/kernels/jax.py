@@ -298,6 +298,13 @@ def _product_of_chosen(product: Any, array: Any, weights: Any, truths: Any) -> A
     return _either(jnp.isfinite(result).all(), lambda: result, lambda: product(jnp.where(truths, array, 0), weights))
 
 
+def _sum_of_chosen(made: Any, weights: Any, truths: Any, axes: Any) -> Any:
+    """The same of an array that is made while it is summed: no other way keeps it."""
+    result = (made() * weights).sum(axes)
+    chosen = lambda: (jnp.where(truths, made(), 0) * weights).sum(axes)  # noqa: E731
+    return _either(jnp.isfinite(result).all(), lambda: result, chosen)
+
+
 def _masked_product(product: Any, parts: Any, masks: Any) -> Any:
     """The product of parts where their masks hold: what stands beside has no share, even if it is infinite or nan."""
     return _product_of_kept(jnp, _either, product, parts, masks)

@@ -33,7 +33,7 @@ SHOWN = {
     ],
     "lstm_text": ["step   1: 2.717 nats a letter", "step 300: 0.001", "'peter piper picked a peck of pickled pep'"],
     "shooting": [
-        "state3[T] = -2 t",
+        "state3[T] = 2 (state[T] - π)",
         "cost 11.060 at the start, 1.14",
         "the pendulum swings to -80° first, and ends at 175°",
     ],

@@ -26,13 +26,16 @@ from combdiff.planning.operations.operation import BUFFER, Labels, Occurrence, O
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.records import dataclass
 
+FUSED = "fused"
+
 
 @dataclass(frozen=True)
 class Contract(Operation):
     """Product of two operands, summed over the labels that are not in `out`; each such label is in both.
 
     `in_place` says how the operands are read where they lie, not copied for a product of matrices: by "einsum" or, an
-    array and a vector, as a "stack" of matrices (see `stacks`).
+    array and a vector, as a "stack" of matrices (see `stacks`), or "fused": multiplied while they are summed, one of
+    them with all labels.
     """
 
     left: Pattern
@@ -72,7 +75,7 @@ class Contract(Operation):
         if not self.summed:
             return "outer" if self.left and self.right and not self.batch else "multiply"
         if self.in_place:
-            return "einsum" if self.in_place == "einsum" else "stacked matrix-vector"
+            return "stacked matrix-vector" if self.in_place == "stack" else self.in_place
         free = bool(self.left_only) + bool(self.right_only)
         if self.batch:
             return ("einsum", "batched matrix-vector", "batched matrix-matrix")[free]
@@ -94,7 +97,7 @@ class Contract(Operation):
             return stack_elements(stack, dict(zip(stack.array, at.shape_of(stack.matrix), strict=True))) * at.item
         if self.kernel in ("multiply", "outer"):
             return at.buffers(self._places)
-        if self.kernel == "einsum":
+        if self.kernel in ("einsum", FUSED):
             return sum(min(BUFFER, many) for many in at.given) * at.item
         return sum(self._copied(at, position) for position in (0, 1))
 
@@ -125,7 +128,8 @@ class Contract(Operation):
         left, right = operands
         if not words.dialect.mixes_kinds:
             left, right = (words.as_kind(m, text, step.kind) for m, text in zip(step.operands, operands, strict=True))
-        if words.dialect.fuses_sums and self.batch and not (self.left_only or self.right_only):
+        same = self.batch and not (self.left_only or self.right_only)
+        if self.in_place == FUSED or (words.dialect.fuses_sums and same):
             return self._summed_product(words, left, right)
         if self.kernel == "einsum" or words.dialect.prefers_einsum(len(self.left), len(self.right)):
             return words.dialect.contraction(*_einsum_operands(self, left, right))
@@ -148,11 +152,16 @@ class Contract(Operation):
         return f"multiply({', '.join(words.aligned(operands, self._places, len(step.axes)))})"
 
     def _summed_product(self, words: Words, left: str, right: str) -> str:
-        """The sum of a product of operands that have the same labels."""
-        right = words.dialect.transposed(right, [self.right.index(label) for label in self.left])
-        axes = [axis for axis, label in enumerate(self.left) if label in self.summed]
-        kept = [label for label in self.left if label not in self.summed]
-        text = words.dialect.summed(f"({left} * {right})", axes, len(self.left))
+        """The sum of a product of operands of which one has the labels of both."""
+        whole = max(self.left, self.right, key=len)
+        if len(self.left) == len(self.right):
+            right = words.dialect.transposed(right, [self.right.index(label) for label in whole])
+        else:
+            places = [tuple(map(whole.index, pattern)) for pattern in (self.left, self.right)]
+            left, right = words.aligned([left, right], places, len(whole))
+        axes = [axis for axis, label in enumerate(whole) if label in self.summed]
+        kept = [label for label in whole if label not in self.summed]
+        text = words.dialect.summed(f"({left} * {right})", axes, len(whole))
         return words.dialect.transposed(text, [kept.index(label) for label in self.out])
 
     def _matrix_product(self, words: Words, step: Step, left: str, right: str) -> str:

@@ -3,6 +3,6 @@
 `solves`, `decompositions`, `parts`, `factoring`, `scaling`, `layouts`, `masked_products`, `stacks`, `quotients`,
 `running_logarithms` (for every plan); `invariants` (of iterations); `early_ends` (of loops with a condition);
 `axis_orders`, `chosen_products`, `correlations`, `structured` with `grams`, `fusion` with `summands` (for arrays in
-memory); `pipeline` (all these in one list); `reuse` (as a plan is written); `loop_axis`, `loops`, `slicing` (blocks,
-for less memory), `checkpoints` (the steps of iterations in blocks).
+memory); `fused_sums` (for compilers); `pipeline` (all these in one list); `reuse` (as a plan is written); `loop_axis`,
+`loops`, `slicing` (blocks, for less memory), `checkpoints` (the steps of iterations in blocks).
 """

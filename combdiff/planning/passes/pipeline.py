@@ -23,6 +23,7 @@ from combdiff.planning.passes.correlations import correlated
 from combdiff.planning.passes.decompositions import decomposed_once
 from combdiff.planning.passes.early_ends import with_early_ends
 from combdiff.planning.passes.factoring import factored
+from combdiff.planning.passes.fused_sums import with_fused_sums
 from combdiff.planning.passes.fusion import fused
 from combdiff.planning.passes.invariants import done_before
 from combdiff.planning.passes.layouts import in_best_layout
@@ -62,6 +63,7 @@ PLANNING = (
 )
 ITERATED = (Pass("invariants", "what is the same in every step of an iteration is done once", done_before),)
 CHOICE = Pass("chosen products", "weights are chosen where elements of a larger array were", with_chosen_weights)
+SUMS = Pass("fused sums", "what is soon made is made where it is summed, and not kept", with_fused_sums)
 FUSION = Pass("fusion", "a chain over large arrays goes by blocks that stay in the caches", fused)
 NATIVE = (
     Pass("axis orders", "arrays are made in the order of axes in which products read them", in_good_order),
@@ -106,6 +108,6 @@ def _specialised(plan: Plan, backend: str, fuses: bool, even: bool) -> Plan:
     plan = replace(plan, inner=inner, hosted=hosted, even=even)
     if not plan.loops and used.native:
         plan = rewritten_by(plan, [each for each in NATIVE if fuses or each is not FUSION])
-    elif not plan.loops and used.chooses:
-        plan = rewritten_by(plan, [replace(CHOICE, rewrite=partial(with_chosen_weights, most=used.chooses))])
+    elif not plan.loops and used.fuses_sums:
+        plan = rewritten_by(plan, [SUMS, replace(CHOICE, rewrite=partial(with_chosen_weights, most=used.chooses))])
     return replace(plan, writes_over=used.writes_over)
