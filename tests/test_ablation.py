@@ -10,6 +10,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial, partialmethod
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,7 @@ def own_egraphs(monkeypatch: pytest.MonkeyPatch) -> None:
 def own_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What is simplified in another way is neither found as it was before nor kept for later tests."""
     monkeypatch.setattr(pipeline, "simplified_once", lambda term, rules, known, do: do(term, rules, known))
+    monkeypatch.setattr(pipeline, "factored_once", lambda value, joining, do: do(value))
     monkeypatch.setattr(pipeline, "body_once", lambda body, rules, stage, do: do())
     forget_simplification()
     yield
@@ -760,6 +762,7 @@ HELPING_PASSES = {
     "loop_axis": "where an index runs through a step, for `loops`",
     "loops": "steps in loops over blocks, for `fusion`, `slicing` and `checkpoints`",
     "checkpoints": "its own test, below",
+    "fused_sums": "its own test, below, as it is for compilers",
     "reuse": "the text of a result that is written over an operand, which `results over operands` switches off",
 }
 
@@ -770,6 +773,21 @@ def test_every_module_of_passes_has_a_case() -> None:
     }
     listed |= taking_part(PARTS_OF_PASSES.values())
     assert modules_of(passes_room) == (listed & modules_of(passes_room)) | HELPING_PASSES.keys()
+
+
+def test_sums_of_what_is_soon_made_keep_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    @cd.program
+    def moments(c: cd.Space("k", "d"), p: cd.Space("n", "d"), w: cd.Space("k", "n")):
+        far = p[:, None] - c
+        squares = cd.tensor(lambda k, i: cd.sum(lambda a: far[i, k, a] ** 2), k="k", i="n")
+        return squares, cd.tensor(lambda k, a: cd.sum(lambda i: w[k, i] * far[i, k, a]), k="k", a="d")
+
+    plan = planning.make_plan(moments.term, {"k": 20, "n": 1000, "d": 9}, find_paths)
+    fused = [step.operation.title for step in passes.specialise(plan, "jax").steps]
+    monkeypatch.setattr(passes, "SUMS", replace(passes.SUMS, rewrite=lambda plan: plan))
+    kept = [step.operation.title for step in passes.specialise(plan, "jax").steps]
+    assert (fused.count("combine"), fused.count("fused")) == (2, 2)
+    assert (kept.count("combine"), kept.count("fused")) == (1, 0)
 
 
 def states(u: cd.Space("T"), x: Number):

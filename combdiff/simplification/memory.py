@@ -18,7 +18,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
-from combdiff.ir import TABLE, Term
+from combdiff.ir import TABLE, Add, Lambda, Term, is_call, lambda_, subterms
 from combdiff.records import dataclass
 from combdiff.simplification.egraph.budget import current, gathered, stopped
 from combdiff.simplification.egraph.context import Known
@@ -72,6 +72,7 @@ class _SimplifiedBody:
 
 
 _forms: _Memory[_Result] = _Memory(MOST_FORMS)
+_factored: _Memory[Term] = _Memory(MOST_FORMS)
 _bodies: _Memory[_SimplifiedBody] = _Memory(MOST_BODIES)
 
 
@@ -112,8 +113,26 @@ def body_once(body: Term, rules: tuple[str, ...], stage: str, simplify: Callable
     return result.body
 
 
+def factored_once(value: Term, joining: bool, factor: Callable[[Term], Term]) -> Term:
+    """What `factor` makes of a tensor or number: done once for all of a form. Of calls it makes nothing."""
+    body, parameters = (value.body, value.parameters) if isinstance(value, Lambda) else (value, ())
+    if is_call(body) or not any(isinstance(part, Add) for part in subterms(body)):
+        return value
+    form = form_of(body, {})
+    ranked = {var: new for new, var in form.names.items()}
+    given = lambda_((ranked.get(index, index) for index in parameters), form.term)
+    found = _factored.get((given, joining))
+    if found is None:
+        found = factor(given)
+        _factored.keep((given, joining), found)
+    if found is given:
+        return value
+    return lambda_(parameters, form.named(found.body if isinstance(found, Lambda) else found))
+
+
 def forget() -> None:
     """Drop all that is kept."""
+    _factored.clear()
     _forms.clear()
     _bodies.clear()
 

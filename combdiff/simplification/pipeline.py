@@ -13,6 +13,7 @@ Invariant: the result equals the input in value.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from combdiff.ir import (
@@ -72,7 +73,7 @@ from combdiff.simplification.egraph.saturation import equivalent, normal, simpli
 from combdiff.simplification.egraph.settled import is_settled, multiplied
 from combdiff.simplification.fingerprints import checked
 from combdiff.simplification.laws.loading import load
-from combdiff.simplification.memory import body_once, simplified_once
+from combdiff.simplification.memory import body_once, factored_once, simplified_once
 from combdiff.simplification.normal_form.coefficients import Coefficients
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import bind_common, read_bound
@@ -279,7 +280,7 @@ def factors_in_front(body: Term) -> Term:
 
 def _factored(value: Term, *, joining: bool = True) -> Term:
     plain = _plainly_named(value)
-    found = factored(plain, joining=joining)
+    found = factored_once(plain, joining, partial(factored, joining=joining))
     return value if found is plain else found
 
 

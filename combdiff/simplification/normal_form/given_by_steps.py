@@ -178,17 +178,19 @@ class _ValueNumbers(Rewriter):
         """
         match made := self.made_of(number):
             case Primitive(name="power"):
-                return not self._divides_by_one_and_more(made)
+                return not self._is_plain_divisor(*made.arguments)
             case Add() | Mul() | Sum():
                 return any(map(self.cancels, made.children))
         return isinstance(made, Primitive) and made.name in UNBOUNDED
 
-    def _divides_by_one_and_more(self, power: Primitive) -> bool:
-        """Whether a power is one such as 1/(1 + exp(x)), which is 0 where the exponential is too large."""
-        base, exponent = power.arguments
-        parts = self._parts(Add, base)
-        is_negative = isinstance(exponent, Number) and exponent.real < 0
-        return is_negative and any(isinstance(part, Number) and part.real > 0 for part in parts)
+    def _is_plain_divisor(self, base: Term, exponent: Term) -> bool:
+        """Whether a power is 1/a of such a number as cancels nothing, or 1/(1 + a), which is 0 where a is too large."""
+        positive = any(isinstance(part, Number) and part.real > 0 for part in self._parts(Add, base))
+        return (
+            isinstance(exponent, Number)
+            and exponent.real < 0
+            and (positive or (exponent.real == -1 and not self.cancels(base)))
+        )
 
 
 def _is_read(term: Term) -> bool:

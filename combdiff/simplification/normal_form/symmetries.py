@@ -62,7 +62,7 @@ def with_symmetries(var: Var, value: Term) -> Var:
     """
     space = var.type
     assert isinstance(space, Space)
-    if not isinstance(value, Lambda):
+    if not isinstance(value, Lambda) or next(_changes(space.axes), None) is None:
         return var
     found = _symmetries(_form(value), space.axes, space.dtype)
     return Var(var.name, Space(*space.axes, dtype=space.dtype, symmetry=found)) if found else var
