@@ -66,7 +66,7 @@ from combdiff.ir import (
 from combdiff.simplification.divided_differences import with_divided_differences
 from combdiff.simplification.egraph.budget import current, gathered, simplifying, stopped
 from combdiff.simplification.egraph.context import Context, Known
-from combdiff.simplification.egraph.extraction import as_real_as, symbols
+from combdiff.simplification.egraph.extraction import as_real_as, ordered, symbols
 from combdiff.simplification.egraph.programs import ProgramClasses
 from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, unrecorded
 from combdiff.simplification.egraph.saturation import equivalent, normal, simplify, unsaturated
@@ -170,7 +170,7 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool, pair
     before, body = body, in_front(body)
     if any(isinstance(node, Add) for node in {*_parts(body)} - {*_parts(before)}):  # new to the laws
         body = in_front(saturated(body))
-    body = with_results_of_steps(body)
+    body = with_results_of_steps(_without_twins(body))
     note(lambda: State(GIVEN, averaged_again(body)))
     if any(groups):
         body = share(_with_averages(body, groups, projected_by_terms))
@@ -229,6 +229,20 @@ def _named_in_order(body: Term) -> Term:
         kept.append((new, value))
         renamed[var] = new
     return let(kept, joined(result, map(numbered, items_of(result))))
+
+
+def _without_twins(body: Term) -> Term:
+    """A let program in which no two definitions differ in the order of their terms and factors alone."""
+    bindings, result = split(body)
+    first, twins, kept = dict[tuple[Term, object], Var](), dict[Var, Term](), list[tuple[Var, Term]]()
+    for var, given in bindings:
+        value = substitute(given, twins)
+        form = (ordered(canonical_names(value)), var.type) if not is_call(value) else (value, var)
+        if first.setdefault(form, var) is var:
+            kept.append((var, value))
+        else:
+            twins[var] = first[form]
+    return let(kept, substitute(result, twins)) if twins else body
 
 
 def _of_matrices(body: Term) -> Known:
