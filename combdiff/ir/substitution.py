@@ -141,11 +141,11 @@ class _Substitution:
         return term.with_children(tuple(self.run(child, active) for child in term.children))
 
     def _avoid_capture(self, term: Term, active: dict[Var, Term]) -> tuple[Term, dict[Var, Term]]:
-        incoming = frozenset().union(*(t.free for t in active.values()))
-        clashes = [v for v in term.bound if v in incoming]
+        incoming = {v.name for t in active.values() for v in t.free}
+        clashes = [v for v in term.bound if v.name in incoming]  # of another type, too: a binder binds a name
         if not clashes:
             return term, active
-        taken = {v.name for v in incoming | term.free | frozenset(term.bound)}
+        taken = incoming | {v.name for v in term.free | frozenset(term.bound)}
         taken |= {v.name for child in term.children for v in child.free}
         renaming: dict[Var, Term] = {}
         for var in clashes:
@@ -157,13 +157,13 @@ class _Substitution:
 
     def _let(self, term: Let, active: dict[Var, Term]) -> Term:
         """Bindings are sequential: rename a bound variable that clashes as its scope begins."""
-        incoming = frozenset().union(*(t.free for t in active.values()))
-        taken = {v.name for v in incoming | frozenset(term.bound)} | {v.name for t in term.children for v in t.free}
+        incoming = {v.name for t in active.values() for v in t.free}
+        taken = incoming | {v.name for v in term.bound} | {v.name for t in term.children for v in t.free}
         scope, bindings = dict(active), []
         for var, value in term.bindings:
             value = self.run(value, scope)
             scope.pop(var, None)
-            new = fresh(var, taken) if var in incoming else var
+            new = fresh(var, taken) if var.name in incoming else var
             if new is not var:
                 scope[var] = new
                 taken.add(new.name)

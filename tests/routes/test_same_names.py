@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
+from combdiff.ir import Apply, Cyclic, Range, Space, Sum, Var, substitute, total
 
 FIRST = ("x[i]", "exp(x[i] y / 9)", "gammaln(2 + x[i]²)")
 SECOND = ("t", "t x[i]", "exp(t / 9)", "gammaln(2 + t² x[i]²)")
@@ -32,3 +33,12 @@ def test_a_sum_in_a_sum_over_an_index_of_its_name_counts(simplify: bool) -> None
     x = np.array([0.1, 0.2])
     s = 2 * sum(np.log([9.513507698668732, 4.590843711998803]))  # Γ(0.1), Γ(0.2)
     assert abs(slope(x, 0.3) - s**2 * np.exp(s * 0.3)) < 1e-9
+
+
+def test_an_index_of_another_axis_may_have_the_name() -> None:
+    """A Σ over a cycle is put around one over a range whose index is called alike."""
+    c, n = Var("i", Cyclic("c")), Var("i", Range("n"))
+    around, x = Var("k", Cyclic("c")), Var("x", Space(Range("n"), Cyclic("c")))
+    inner = substitute(Sum((n,), Apply(x, (n, around))), {around: c})
+    assert not {index.name for index in inner.bound} & {"i"}
+    assert total((c,), inner).free == {x}
