@@ -12,7 +12,8 @@ derivatives),
 shifted by), `types` (every term has one), `cycles`, `substitution`, `products` (sums of them, taken apart),
 `remainders` (of indices, around axes), `groups` (of symmetries, as products), `averages` (over them), `moduli`,
 `describing` (names for messages), `inlining`, `steps` (of scans, taken apart), `rewriting` (of terms, from the leaves
-up), `slices` (of what scans read), `reuse` and `let_form` (what is used twice is bound once), `outputs`, `readability`
+up), `slices` (of what scans read), `reuse` and `let_form` (what is used twice is bound once), `assumptions` (of
+comparisons), `outputs`, `readability`
 (names of bound variables), `positivity` (numbers that are positive by their form), `equations` and `interpreter` (the
 meaning of terms, by naive loops).
 
@@ -20,6 +21,7 @@ Invariant: equal terms are one object, every bound name is unique in a program, 
 later stages must compute. Nothing here simplifies or differentiates.
 """
 
+from combdiff.ir.assumptions import assumed, results_by_name
 from combdiff.ir.averages import (
     SymmetryGroup,
     average,
@@ -268,6 +270,7 @@ __all__ = [
     "apply",
     "as_float",
     "as_integer",
+    "assumed",
     "at_every_step",
     "at_histories",
     "at_step",
@@ -372,6 +375,7 @@ __all__ = [
     "remembered",
     "representatives",
     "resized",
+    "results_by_name",
     "settled",
     "settled_parts",
     "share",

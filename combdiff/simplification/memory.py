@@ -114,10 +114,10 @@ def body_once(body: Term, rules: tuple[str, ...], stage: str, simplify: Callable
 
 
 def factored_once(value: Term, joining: bool, factor: Callable[[Term], Term]) -> Term:
-    """What `factor` makes of a tensor or number: done once for all of a form. Of calls it makes nothing."""
+    """What `factor` makes of a tensor or number: done once for all of a form, but for calls, whose names are bound."""
     body, parameters = (value.body, value.parameters) if isinstance(value, Lambda) else (value, ())
     if is_call(body) or not any(isinstance(part, Add) for part in subterms(body)):
-        return value
+        return factor(value)
     form = form_of(body, {})
     ranked = {var: new for new, var in form.names.items()}
     given = lambda_((ranked.get(index, index) for index in parameters), form.term)

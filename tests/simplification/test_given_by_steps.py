@@ -121,3 +121,22 @@ def test_it_is_computed_once() -> None:
 def test_large_exponents_stay_beside_what_cancels_them() -> None:
     slopes, (W, h0, x) = cd.grad(weighted, "h0"), arrays(weighted).values()
     np.testing.assert_allclose(slopes(W, h0, x + 2000), slopes(W, h0, x), rtol=1e-9)
+
+
+@cd.program
+def falling(w: cd.Space()):
+    """Until it is down; the drag stands in both next states, and in the derivative."""
+
+    def step(state):
+        x, v = state
+        drag = np.sin(w * v) / (2 + np.cos(w * x))
+        return x + 0.1 * v * drag, v - 0.1 - drag * x
+
+    return cd.while_loop(lambda state: state[0] > 0, step, (3.0 * w, 1.0), limit=200)[0]
+
+
+def test_loops_with_a_condition_end_where_it_fails() -> None:
+    """What a step gives beside its states would be asked for in all steps."""
+    slope = cd.jacobian(falling, "w", "forward")
+    assert "break" in slope.source()
+    np.testing.assert_allclose(slope(1.2), (falling(1.2 + 1e-6) - falling(1.2 - 1e-6)) / 2e-6, rtol=1e-6)

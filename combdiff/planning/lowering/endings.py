@@ -10,23 +10,7 @@ Invariant: while the condition holds the step gives what it gave, and where it f
 
 from __future__ import annotations
 
-from combdiff.ir import (
-    ONE,
-    ZERO,
-    Apply,
-    Lambda,
-    Number,
-    Relation,
-    Term,
-    Tuple,
-    Var,
-    exchanged,
-    let,
-    put_back,
-    split,
-    subterms,
-    used,
-)
+from combdiff.ir import Lambda, Relation, Term, Tuple, assumed, let, results_by_name, split, subterms, used
 from combdiff.planning.operations.iterations import Ending
 
 
@@ -41,9 +25,9 @@ def ending(system: Lambda, states: int, stacks: int) -> Ending | None:
         condition = _alone(system.body, node)
         known = condition.free.issubset(system.parameters) and condition.free.isdisjoint(slices)
         for holds in (node, node.opposite) if known else ():
-            if _next(_assumed(system.body, holds, False)) == system.parameters[:states]:
+            if results_by_name(assumed(system.body, holds, False)) == system.parameters[:states]:
                 conditions.append(_alone(system.body, holds))
-                going = _assumed(going, holds, True)
+                going = assumed(going, holds, True)
     if not conditions:
         return None
     return Ending(Lambda(system.parameters, _together(conditions)), Lambda(system.parameters, going))
@@ -59,33 +43,3 @@ def _together(conditions: list[Term]) -> Term:
     bindings = dict(binding for each in conditions for binding in split(each)[0])
     results = dict.fromkeys(split(each)[1] for each in conditions)
     return let(bindings.items(), Tuple(tuple(results)))
-
-
-def _assumed(body: Term, condition: Term, holds: bool) -> Term:
-    """A let program where a relation is known to hold, or to fail; what is a variable or a number then is not bound."""
-    assert isinstance(condition, Relation)
-    truth = {condition: ONE if holds else ZERO, condition.opposite: ZERO if holds else ONE}
-    bindings, result = split(body)
-    plain: dict[Var, Term] = {}
-    kept = []
-    for var, value in bindings:
-        new = _plain(put_back(exchanged(value, truth), plain))
-        if isinstance(new, Var | Number):
-            plain[var] = new
-        else:
-            kept.append((var, new))
-    result = put_back(exchanged(result, truth), plain)
-    return let(used(kept, result), result)
-
-
-def _next(body: Term) -> tuple[Term, ...]:
-    """The results of a let program, a tensor by its name where it is one."""
-    result = split(body)[1]
-    return tuple(map(_plain, result.items if isinstance(result, Tuple) else (result,)))
-
-
-def _plain(term: Term) -> Term:
-    """`i ↦ x[i]` as x."""
-    if isinstance(term, Lambda) and isinstance(term.body, Apply) and term.body.arguments == term.parameters:
-        return term.body.function
-    return term

@@ -25,7 +25,9 @@ from combdiff.ir import (
     Mul,
     Names,
     Number,
+    OpenStep,
     Primitive,
+    Relation,
     Rewriter,
     Scan,
     Space,
@@ -35,6 +37,7 @@ from combdiff.ir import (
     Var,
     add,
     apply,
+    assumed,
     canonical_names,
     dtype_of,
     families,
@@ -46,8 +49,10 @@ from combdiff.ir import (
     let,
     mul,
     opened,
+    results_by_name,
     share,
     split,
+    subterms,
     type_of,
 )
 from combdiff.records import dataclass
@@ -248,12 +253,13 @@ class _StepReading:
             self.numbers.values[state] = lambda_(own, Apply(before, (step.index, *own)))
         for inner, value in step.bindings:
             self.numbers.define(inner, value)
+        ends = _may_end(step)
         for m, output in enumerate(step.outputs):
             whole = self._know(n, m, None, step.index, output)
             if (AFTER, m) in bound:
                 self.numbers.values[bound[AFTER, m]] = whole
         for m, (inner, value) in enumerate(step.bindings):
-            if not isinstance(value, Implicit | Scan):
+            if not ends and not isinstance(value, Implicit | Scan):
                 self._know(n, None, m, step.index, inner)
         self.reader = _StepReader(self)  # what was looked at before may be known now
 
@@ -304,6 +310,15 @@ class _StepReading:
             else:
                 found.append((var, value))
         return found
+
+
+def _may_end(step: OpenStep) -> bool:
+    """Whether the states stay as they are where a comparison fails: one that gives nothing but states ends there."""
+    many, relations = len(step.states), (node for node in subterms(step.body) if isinstance(node, Relation))
+    conditions = (each for node in relations for each in (node, node.opposite))
+    return len(step.outputs) == many and any(
+        results_by_name(assumed(step.body, each, False))[:many] == step.states for each in conditions
+    )
 
 
 class _StepReader(Rewriter):
