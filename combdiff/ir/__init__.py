@@ -7,15 +7,13 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 In the order in which data meets them: `sizes` (numbers and names), `domains` (index ranges, Spaces and their
 symmetries), `terms`, `relations` (numbers compared), `indices` (affine forms, δ, conditions), `primitives`,
 `special_functions`, `divided_differences`, `matrix_functions`, `decompositions` and `reductions` (the flat tables, with
-derivatives),
-`implicit` (what solves an equation), `iteration` (steps done over and over), `largest` (what sums of exponentials are
-shifted by), `types` (every term has one), `cycles`, `substitution`, `products` (sums of them, taken apart),
-`remainders` (of indices, around axes), `groups` (of symmetries, as products), `averages` (over them), `moduli`,
+derivatives), `implicit` (what solves an equation), `iteration` (steps done over and over), `largest` (what sums of
+exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `products` (sums of them, taken
+apart), `remainders` (of indices, around axes), `groups` (of symmetries, as products), `averages` (over them), `moduli`,
 `describing` (names for messages), `inlining`, `steps` (of scans, taken apart), `rewriting` (of terms, from the leaves
 up), `slices` (of what scans read), `reuse` and `let_form` (what is used twice is bound once), `assumptions` (of
-comparisons), `outputs`, `readability`
-(names of bound variables), `positivity` (numbers that are positive by their form), `equations` and `interpreter` (the
-meaning of terms, by naive loops).
+comparisons), `outputs`, `readability` (names of bound variables), `positivity` (numbers that are positive by their
+form), `equations` and `interpreter` (the meaning of terms, by naive loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.

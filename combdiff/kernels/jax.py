@@ -299,7 +299,10 @@ def _product_of_chosen(product: Any, array: Any, weights: Any, truths: Any) -> A
 
 
 def _sum_of_chosen(made: Any, weights: Any, truths: Any, axes: Any) -> Any:
-    """The same of an array that is made while it is summed: no other way keeps it."""
+    """The sum over axes of what truth values choose of an array that is made while it is summed, times its weights.
+
+    These are 0 where it is not chosen; the array is kept for neither way.
+    """
     result = (made() * weights).sum(axes)
     chosen = lambda: (jnp.where(truths, made(), 0) * weights).sum(axes)  # noqa: E731
     return _either(jnp.isfinite(result).all(), lambda: result, chosen)
