@@ -64,7 +64,7 @@ from combdiff.testing.instances import DOMAINS, NAMED_MAP, POSITIVE, Instance
 from combdiff.testing.meaning import Meaning
 
 INSTANCES = 12  # of a law, in one e-graph
-GRAPHS = 3  # of instances, in which a law is tried
+GRAPHS = 5  # of instances, in which a law is tried
 ATTEMPTS = 8  # of them at most until enough instances match, four times as many until one does
 ENOUGH = 8
 KINDS: dict[str, tuple[float, ...]] = {  # of points at which two terms are compared: the sizes of the tensors

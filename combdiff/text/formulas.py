@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
 DIGITS = str.maketrans(RAISED + LOWERED, "0123456789" * 2)
 ENDS = rf"\w)\]}}'*ᵀ†{RAISED}⁻𝟏\ue001\ue003"  # what an operand may end in
+DIVISIONS = ("/", "⊘", "./")
 BARS = {"|": ("\ue000", "\ue001"), "‖": ("\ue002", "\ue003")}  # to what opens and what closes
 
 GRAMMAR = rf"""
@@ -67,7 +68,7 @@ statement: expression | expression "=" expression -> definition
 ?compared: modular | modular (RELATION modular)+ -> comparison
 ?modular: sum | sum _MOD sum -> remainder
 ?sum: term | (SIGN term | term SIGN term) (SIGN term)* -> signed
-?term: factor | factor (OPERATOR? factor)+ -> product
+?term: factor | factor (OPERATOR? factor | OVER NUMBER)+ -> product
 ?factor: power
     | SIGMA NAME -> sigma
     | SIGMA "{{" bound ("," bound)* "}}" ["^" "{{" expression "}}"] -> sigma
@@ -82,7 +83,6 @@ statement: expression | expression "=" expression -> definition
     | postfix _ELEMENT arguments "]" -> element
     | postfix (STAR | MARK) -> marked
     | postfix UP -> powered
-    | postfix _OVER NUMBER -> divided
 arguments: (expression ("," expression)*)?
 ?atom: NUMBER -> number
     | NAME -> name
@@ -110,7 +110,7 @@ ELEMENTS.2: /\^∘|\.\^/
 STAR.4: /(?<=[{ENDS}])\*(?=$|[\s)\],;^'·{RAISED}⁻ᵀ†}}\ue001\ue003])/
 UP.3: /[{RAISED}]+/
 MARK.3: /⁻¹|⁻ᵀ|⁻†|ᵀ|†|'/
-_OVER.3: /(?<=\S)\/(?=\d+(?![\w.^]))/
+OVER.3: /(?<=\S)\/(?=\d+(?![\w.^]))/
 _CALL.3: /(?<=[\w)\]'ᵀ†])\(/
 _ELEMENT.3: /(?<=[\w)\]'ᵀ†])\[/
 DERIVATIVE: /∇|∂[{LOWERED}]*/
@@ -169,7 +169,7 @@ ELSEWHERE = {  # what other languages write, and what is written here
     "\\": "A⁻¹·b is inv(A) * b",
 }
 OPERAND = {"NAME", "NUMBER", "LPAR"}
-GO_ON = {"STAR", "UP", "MARK", "_OVER", "_CALL", "_ELEMENT", "ELEMENTS", "INTEGRAL", "SIGMA", "DERIVATIVE", "_BAR"}
+GO_ON = {"STAR", "UP", "MARK", "OVER", "_CALL", "_ELEMENT", "ELEMENTS", "INTEGRAL", "SIGMA", "DERIVATIVE", "_BAR"}
 GO_ON |= {"AVERAGE", "_NORM", "LSQB", "_FLOOR", "_CEILING"}
 SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠"}
 
@@ -450,6 +450,8 @@ class _FormulaBuilder:
         if at == len(parts) - 1:
             raise self._error("a Σ or ∫ has nothing after it")
         sign, rest = parts[at], parts[at + 1 :]
+        if _is_token(rest[0], "OVER"):
+            raise self._error("a Σ or ∫ has nothing after it")
         names: tuple[Name, ...] = ()
         if sign.integrals:
             names, rest = self._differentials(rest, sign.integrals)
@@ -475,9 +477,10 @@ class _FormulaBuilder:
         return tuple(self._at(e, Name(e.name[1:])) for e in ends), parts[:-count]
 
     def _factors(self, parts: tuple[Any, ...]) -> Doc:
-        result, over, operator = parts[0], False, ""
-        for part in parts[1:]:
-            if _is_token(part, "OPERATOR"):
+        first, *rest = self._with_quotients(parts)
+        result, over, operator = first, False, ""
+        for part in rest:
+            if _is_token(part, "OPERATOR") or _is_token(part, "OVER"):
                 operator = str(part)
                 continue
             if over and not operator:
@@ -485,6 +488,21 @@ class _FormulaBuilder:
             result = self._at(result, _combined(result, operator, part))
             over, operator = operator == "/", ""
         return result  # type: ignore[no-any-return]
+
+    def _with_quotients(self, parts: tuple[Any, ...]) -> list[Any]:
+        """A factor over a number, as in `1/2 x`, is one factor, unless it is divided by: a/b/2 is (a/b)/2."""
+        found: list[Any] = []
+        following = iter(parts)
+        for part in following:
+            if not _is_token(part, "OVER"):
+                found.append(part)
+                continue
+            number = next(following)
+            if len(found) > 1 and found[-2] in DIVISIONS:
+                found += [part, self._number(number)]
+            else:
+                found[-1] = self._at(found[-1], self._divided(found[-1], number))
+        return found
 
     # powers and what stands behind a factor
 

@@ -244,7 +244,7 @@ EXAMPLES: Mapping[str, Term] = {
     "power one": fn("power", r, ONE),
     "power zero": fn("power", r, ZERO),
     "reciprocal of a number": fn("power", Number(2), Number(-1)),
-    "reciprocal of a multiple": fn("power", mul(Number(2), r), Number(-1)),
+    "power of a multiple": fn("power", mul(Number(2), r), Number(-2)),
     "a power": fn("power", r, Number(-1)),
     "a whole power": fn("power", r, Number(-1)),
     "a power several times": power(fn("power", add(mul(r, r), s), Number(-1)), Number(2)),
@@ -277,6 +277,11 @@ EXAMPLES: Mapping[str, Term] = {
     ),
     "exp of log": fn("exp", fn("log", r)),
     "exp(c log z) = z^c": fn("exp", mul(Number(-3), fn("log", r))),
+    "log exp x = x of a real x": fn("log", fn("exp", r)),
+    "the conjugate of an exponent in a logarithm": fn("log", fn("exp", r)),
+    "sqrt(x²) = |x| of a real x": fn("sqrt", mul(r, r)),
+    "the conjugate of a square in a root": fn("sqrt", mul(r, r)),
+    "root of a multiple by a square": fn("sqrt", mul(Number(4), c)),
     "square of a root": mul(fn("sqrt", r), fn("sqrt", r)),
     "1 / sqrt(x)² = 1 / x": fn("power", fn("sqrt", r), Number(-2)),
     "square of an absolute value": mul(fn("abs", c), fn("abs", c)),
@@ -308,6 +313,13 @@ EXAMPLES: Mapping[str, Term] = {
         )
     },
     "cosh² − sinh² = 1": add(mul(fn("cosh", r), fn("cosh", r)), negate(mul(fn("sinh", r), fn("sinh", r)))),
+    "a square of a sine": add(times(3, square(fn("sin", r))), c),
+    "a square of a cosine": add(times(3, square(fn("cos", r))), c),
+    "a sin² + a cos² = a": add(times(3, mul(c, square(fn("sin", r)))), times(3, mul(c, square(fn("cos", r))))),
+    "1 − sin² = cos²": add(Number(3), times(-3, square(fn("sin", r))), c),
+    "1 − cos² = sin²": add(Number(3), times(-3, square(fn("cos", r))), c),
+    "tan z cos z = sin z": mul(fn("tan", r), fn("cos", r)),
+    "tanh z cosh z = sinh z": mul(fn("tanh", r), fn("cosh", r)),
     "sin z / cos z = tan z": mul(fn("sin", r), fn("power", fn("cos", r), Number(-1))),
     "exp z / (1 + exp z) = 1 / (1 + exp −z)": mul(fn("exp", r), fn("power", add(ONE, fn("exp", r)), Number(-1))),
     "exp z / (a + c exp z) = 1 / (c + a exp −z)": mul(
@@ -322,6 +334,7 @@ EXAMPLES: Mapping[str, Term] = {
     "exp x / (exp x + exp y) = 1 / (1 + exp(y − x))": mul(
         fn("exp", r), fn("power", add(fn("exp", r), fn("exp", s)), Number(-1))
     ),
+    "exp(x + y) exp −x = exp y": mul(fn("exp", add(r, c)), fn("exp", mul(MINUS_ONE, r))),
     "exp z exp −z = 1": mul(fn("exp", r), fn("exp", mul(MINUS_ONE, r)), fn("sin", r)),
     "erf + erfc = 1": add(fn("erf", r), fn("erfc", r), r),
     "log expit = log_expit": fn("log", fn("expit", r)),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import combdiff as cd
 from combdiff.ir import ONE, Number, Range, Space, Var, add, divide, function, mul, raised, unequal
@@ -148,6 +152,32 @@ def test_sums_of_fractions_over_one_denominator(objective: str, expected: str) -
 )
 def test_powers_of_one_base_are_one(objective: str, expected: str) -> None:
     reads_as(objective, expected, a=2.5, b=0.5, d=1.5, x=0.3)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("1 / (2 x)^2", "1 / (4 x²)"),
+        ("x / (8 (x / 2)^2)", "1 / (2 x)"),
+        ("(3 x)^5 / x^4", "243 x"),
+        ("(x + y) / (x / 2 + y / 2)^2", "4 / (x + y)"),
+        ("(2 x - 2 y)^3 / (y - x)^2", "8 x - 8 y"),
+        ("(x + y)^99 / (2 x + 2 y)^100", "(x + y)⁹⁹ / (2 x + 2 y)¹⁰⁰"),  # no number holds 2¹⁰⁰ times small ones
+    ],
+)
+def test_multiples_of_one_base_are_one(written: str, expected: str) -> None:
+    assert str(cd.simplify(cd.read(f"(x, y) ↦ {written}"))) == f"(x, y) ↦ {expected}"
+
+
+MULTIPLES = st.fractions(-3, 3, max_denominator=4).filter(bool)
+
+
+@given(st.lists(st.tuples(MULTIPLES, st.integers(-4, 4).filter(bool)), min_size=2, max_size=4))
+def test_products_of_multiples_of_a_sum_have_one_base(factors: list[tuple[Fraction, int]]) -> None:
+    written = cd.read("(x, y) ↦ " + " ".join(f"(({c})*x - 2*({c})*y)^({n})" for c, n in factors))
+    simple = cd.simplify(written)
+    assert len(re.findall("x", str(simple).partition("↦")[2])) <= 1, simple
+    assert np.isclose(simple(0.7, -1.3), written(0.7, -1.3), rtol=1e-12)
 
 
 def test_fractions_below_a_line_are_turned_over() -> None:

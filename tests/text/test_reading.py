@@ -473,6 +473,14 @@ def test_spaces_follow_from_use() -> None:
         ("sum(log(b))", "b ↦ Σ_i log(b[i])"),
         ("c .* x", "(c, x) ↦ i ↦ c[i] x[i]"),
         ("norm2(x - mu)^2/(2*sigma^2)", "(x, mu, sigma) ↦ (Σ_i (x[i] - mu[i])²) / (2 sigma²)"),
+        # a quotient goes from left to right, a number tight behind it or not
+        ("‖x‖^2/2", "x ↦ 1/2 Σ_i x[i]²"),
+        ("‖x‖²/c/2", "(x, c) ↦ (Σ_i x[i]²) / (2 c)"),
+        ("‖x‖² / c/2", "(x, c) ↦ (Σ_i x[i]²) / (2 c)"),
+        ("‖x‖^2/c^2/3/2", "(x, c) ↦ (Σ_i x[i]²) / (6 c²)"),
+        ("c/1/2*norm2(x)^2", "(c, x) ↦ 1/2 c Σ_i x[i]²"),
+        ("x./y/2", "(x, y) ↦ i ↦ x[i] / (2 y[i])"),
+        ("c/2 e/3", "(c, e) ↦ 1/6 c e"),
     ],
 )
 def test_what_people_write_and_prints_do_not(text: str, shown: str) -> None:

@@ -34,7 +34,7 @@ from combdiff.ir import (
 from combdiff.simplification.egraph.extraction import parts_cost, volume
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
-from combdiff.simplification.normal_form.denominators import over_one_denominator
+from combdiff.simplification.normal_form.denominators import is_fraction, over_one_denominator
 from combdiff.simplification.normal_form.expansion import common_factors
 from combdiff.simplification.normal_form.joined_networks import joined_networks, primitive
 from combdiff.simplification.normal_form.lengths import is_negative, length_alone, printed_length
@@ -57,7 +57,7 @@ def _factored_alone(value: Term) -> Term:
 
 def _factored(value: Term, *, joining: bool) -> Term:
     body = value.body if isinstance(value, Lambda) else value
-    if not any(isinstance(part, Add) for part in subterms(body)):
+    if not any(isinstance(part, Add) or is_fraction(part) for part in subterms(body)):
         return value
     taken_out = _taken_out(body, joining)
     taken_out = taken_out if taken_out is body else canonical(taken_out)  # equal Σ's are one base of a power then
@@ -94,7 +94,7 @@ def _taken_out(term: Term, joining: bool) -> Term:
     if isinstance(term, Add):
         return _of_terms(children, joined_networks if joining else lambda sum_: sum_)
     if isinstance(term, Mul):
-        return _with_numbers_in_front(children)
+        return _with_numbers_in_front([factor for child in children for factor in factors_of(child)])
     return term.with_children(children)
 
 

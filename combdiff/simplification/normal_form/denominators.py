@@ -72,7 +72,7 @@ def over_one_denominator(term: Term) -> Term:
     new = term if children == term.children else term.with_children(children)
     if isinstance(new, Add):
         return _shortest(new, _forms(new))
-    if isinstance(new, Mul):
+    if isinstance(new, Mul) or is_fraction(new):
         forms = (*_gathered(new), *_opened(new), *_divided(new), *_multiplied(new, [_powers(new)]), *_under_sums(new))
         return _shortest(new, forms)
     return new
@@ -155,8 +155,6 @@ def _forms(sum_: Add) -> Iterator[Term]:
         others = [part for part, has in zip(sum_.terms, fractional, strict=True) if not has]
         yield from (add(*others, form) for form in (_forms(fractions) if isinstance(fractions, Add) else ()))
     yield from _multiplied(sum_, parts)
-    if not any(n < 0 for _, powers in parts for n in powers.values()):
-        return
     bases = dict.fromkeys(base for _, powers in parts for base in powers)
     exponents = {base: [powers.get(base, 0) for _, powers in parts] for base in bases}
     symbolic = {base.children[0] for base in bases if _is_symbolic_power(base)}
@@ -164,6 +162,8 @@ def _forms(sum_: Add) -> Iterator[Term]:
     if any(shared.values()):
         rest = add(*(mul(number, _product(_quotient(powers, shared))) for number, powers in parts))
         yield mul(_product(shared), *primitive(rest))
+    if not any(n < 0 for _, powers in parts for n in powers.values()):
+        return
     below = {base: min(each) for base, each in exponents.items()}
     divided = any(isinstance(base, Add) for base, n in below.items() if n)
     for opened in (True,) if divided else (False, True):
@@ -235,7 +235,7 @@ def _common(exponents: Sequence[Exponent]) -> Exponent:
     return max(exponents) if max(exponents) < 0 else max(min(exponents), 0)
 
 
-def _gathered(term: Mul) -> Iterator[Term]:
+def _gathered(term: Term) -> Iterator[Term]:
     """A product in which the powers of one base are one: x^a/(x^(1 + a))² is x^(−a − 2), x y/√(2 x y) is ½ √(2 x y)."""
     number, powers = _powers(term)
     for base, n in list(powers.items()):
@@ -246,20 +246,29 @@ def _gathered(term: Mul) -> Iterator[Term]:
             if isinstance(scale, Number):
                 number = _number(mul(number, scale))
                 powers = _times(powers, {base: times, **{each: -times * m for each, m in own.items()}})
-    number, powers = _with_one_sign(number, powers)
+    number, powers = _with_one_sum(number, powers)
     yield mul(number, _product(powers))
     if (multiplied := _with_denominator_multiplied_out(powers)) is not None:
         yield mul(number, multiplied)
 
 
-def _with_one_sign(number: Number, powers: Powers) -> Part:
-    """A product in which a sum and its negative are one base: (x − 1)/(1 − x)² is −1/(1 − x)."""
-    for base, n in list(powers.items()):
-        if isinstance(base, Add) and base in powers and n.denominator == 1:
-            negative = add(*map(negate, base.terms))
-            if negative in powers:
-                number = _number(mul(number, Number((-1) ** abs(n.numerator))))
-                powers = _times(powers, {base: -n, negative: n})
+def _with_one_sum(number: Number, powers: Powers) -> Part:
+    """A product in which multiples of a sum are one base: (x − 1)/(1 − x)² is −1/(1 − x), (x + y)/(2 x + 2 y) is ½."""
+    known: dict[frozenset[Term], tuple[Term, Number]] = {}
+    sums = [(primitive(base), base) for base, n in powers.items() if isinstance(base, Add) and n.denominator == 1]
+    for (*front, rest), base in sorted(sums, key=lambda each: len(each[0])):  # those that are no multiples first
+        for sign in (1, -1):
+            terms = frozenset(mul(Number(sign), term) for term in rest.children)
+            if terms not in known:
+                continue
+            other, multiple = known[terms]
+            n = powers[base].numerator
+            times = raised(mul(Number(sign), *front, raised(multiple, -1)), n)
+            if isinstance(times, Number):  # not too large a power
+                number, powers = _number(mul(number, times)), _times(powers, {base: -powers[base], other: n})
+            break
+        else:
+            known[frozenset(rest.children)] = base, _number(mul(*front))
     return number, powers
 
 
@@ -269,7 +278,7 @@ def _whole_power(powers: Powers, own: Powers) -> int:
     return max(floor(min(each)), 0) or min(ceil(max(each)), 0) if each else 0
 
 
-def _opened(term: Mul) -> Iterator[Term]:
+def _opened(term: Term) -> Iterator[Term]:
     """A product with whole powers of sums in it over one denominator each, which may cancel with other factors."""
     number, powers = _powers(term)
     for base, n in powers.items():
@@ -278,11 +287,11 @@ def _opened(term: Mul) -> Iterator[Term]:
             for form in _forms(base):
                 inner, found = _powers(form)
                 opened = _times(others, {each: m * n for each, m in found.items()})
-                numbers, opened = _with_one_sign(_number(mul(number, raised(inner, n.numerator))), opened)
+                numbers, opened = _with_one_sum(_number(mul(number, raised(inner, n.numerator))), opened)
                 yield mul(numbers, _product(opened))
 
 
-def _divided(term: Mul) -> Iterator[Term]:
+def _divided(term: Term) -> Iterator[Term]:
     """A product with a divisor in the sum that it divides, where it cancels in a term: (t − l)/t² is (1 − l/t)/t."""
     number, powers = _powers(term)
     for base in (base for base, n in powers.items() if isinstance(base, Add) and n == 1):
@@ -296,10 +305,10 @@ def _divided(term: Mul) -> Iterator[Term]:
                 yield mul(number, _product(outside), add(*map(over_one_denominator, terms)))
 
 
-def _under_sums(term: Mul) -> Iterator[Term]:
+def _under_sums(term: Term) -> Iterator[Term]:
     """A product with its divisors under a Σ in it, where they cancel: s⁻² Σ 1/(1 + x[i]²/s²) is Σ 1/(s² + x[i]²)."""
-    divisors = [factor for factor in term.factors if any(n < 0 for _, n in _power(factor))]
-    for factor in term.factors:
+    divisors = [factor for factor in factors_of(term) if any(n < 0 for _, n in _power(factor))]
+    for factor in factors_of(term):
         if divisors and isinstance(factor, Sum):
             inside = mul(*divisors, factor.body)
             found = over_one_denominator(inside)
