@@ -40,7 +40,7 @@ from combdiff.printing.documents import (
 )
 from combdiff.printing.matrix import matrix_sheet
 from combdiff.printing.notation import sheet
-from combdiff.printing.rendering import TERM, Level, Product, Renderer, half_turns
+from combdiff.printing.rendering import TERM, Level, Product, Renderer, half_turns, last_place
 
 LINE = 100  # characters
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -161,7 +161,7 @@ class _PlainText(Renderer):
 
     def _quotient_lines(self, doc: Division, margin: str, before: str, after: str) -> Iterator[str]:
         """A quotient: a long denominator stands on lines of its own, otherwise the numerator does."""
-        below = self.bracket(doc.denominator, Level.POWER)
+        below = self.bracket(doc.denominator, last_place(doc.denominator))
         if self.is_bracketed(doc.denominator, Level.POWER) and 2 * len(margin + below) > self.width:
             yield from self._lines(doc.numerator, margin, before, " / (", Level.PRODUCT)
             yield from self._below(doc.denominator, margin)
@@ -229,7 +229,13 @@ class _PlainText(Renderer):
         return f"{SHOWN_AS.get(doc.name, doc.name)}({inner})"
 
     def quotient(self, doc: Division) -> str:
-        return f"{self.bracket(doc.numerator, Level.PRODUCT)} / {self.bracket(doc.denominator, Level.POWER)}"
+        return f"{self.bracket(doc.numerator, Level.PRODUCT)} / {self.bracket(doc.denominator, last_place(doc.denominator))}"
+
+    def level(self, doc: Doc) -> Level:
+        """How tightly a document holds together; a quotient as its denominator, where that reaches to the end."""
+        if isinstance(doc, Division) and last_place(doc.denominator) == Level.BIG:
+            return Level.BIG
+        return super().level(doc)
 
     def power(self, doc: Superscript) -> str:
         base, exponent = self.bracket(doc.base, Level.ATOM), self.render(doc.exponent)

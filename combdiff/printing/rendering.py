@@ -75,6 +75,11 @@ def half_turns(value: Scalar) -> int:
     return k if k * pi == value else 0
 
 
+def last_place(factor: Doc) -> Level:
+    """What the place of a factor asks for behind which nothing stands: a Σ reaches as far as to the end."""
+    return Level.BIG if isinstance(factor, BigSum | Projected) else Level.POWER
+
+
 class Renderer(ABC):
     """Documents to strings; a subclass gives the signs."""
 
@@ -197,7 +202,7 @@ class Renderer(ABC):
             return [Level.POWER] * len(doc.factors)
         asked = [self._place(n, factor) for n, factor in enumerate(doc.factors)]
         if isinstance(doc, Juxtaposition):
-            asked[-1] = Level.BIG if isinstance(doc.factors[-1], BigSum | Projected) else Level.POWER
+            asked[-1] = last_place(doc.factors[-1])
         return asked
 
     def joined(self, doc: Product, shown: Sequence[str]) -> str:

@@ -288,7 +288,7 @@ def squared_length(A: Sym, x: V):
         (mean_element, "(x[d] y[e] + x[e] y[d]) / (2 Σ_j x[j] y[j])", "1/2·(x·yᵀ + y·xᵀ) / (xᵀ·y)"),
         (
             squared_length,
-            "(x[e] Σ_k A[d,k] x[k] + x[d] Σ_k A[e,k] x[k]) / (Σ_k x[k]²)",
+            "(x[e] Σ_k A[d,k] x[k] + x[d] Σ_k A[e,k] x[k]) / Σ_k x[k]²",
             "(A·x·xᵀ + x·xᵀ·A) / ‖x‖²",
         ),
         (bilinear, "1/2 (x[d] y[e] + x[e] y[d])", "1/2·(x·yᵀ + y·xᵀ)"),

@@ -41,7 +41,7 @@ def numbered(x: Vector):
     ("program", "printed"),
     [
         (cd.simplify(both_flipped), "(x, y) ↦ Σ_i x[i] y[i]"),
-        (cd.grad(from_each_place_on), "x ↦ d<n ↦ Σ_{j=0}^{d} 1 / (Σ_{i=j}^{n - 1} x[i])"),
+        (cd.grad(from_each_place_on), "x ↦ d<n ↦ Σ_{j=0}^{d} 1 / Σ_{i=j}^{n - 1} x[i]"),
         (cd.simplify(one_flipped), "(x, y) ↦ 0"),
         (cd.grad(numbered), "x ↦ d ↦ 2 x[d] (n - d - 1)"),
     ],

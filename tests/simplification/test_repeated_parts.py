@@ -23,7 +23,7 @@ ARRAYS["R"] = np.array([[2.0, 0.3, 0.1], [0.3, 1.5, 0.2], [0.1, 0.2, 1.8]])
         (
             "(yᵀ·z)^2 / (zᵀ·R·z)",
             "z",
-            "t = (Σ_i y[i] z[i]) / (Σ_i z[i] Σ_j R[i,j] z[j]); d ↦ 2 t (y[d] - t Σ_i R[d,i] z[i])",
+            "t = (Σ_i y[i] z[i]) / Σ_i z[i] Σ_j R[i,j] z[j]; d ↦ 2 t (y[d] - t Σ_i R[d,i] z[i])",
         ),
         ("log(1 + x)", "x", "1 / (1 + x)"),
         ("log(log(1 + x))", "x", "1 / (log(1 + x) (1 + x))"),  # two symbols read twice are no easier to read by a name
@@ -100,11 +100,11 @@ def test_a_network_within_a_network_has_a_name_where_it_is_repeated() -> None:
     "definition",
     [
         "i ↦ (Σ_j R[i,j] y[j] z[j])² + Σ_{j,k} R[i,k] R[k,j] y[j] z[j]",  # one is a part of the other
-        "Σ_{i,j} R[i,j] y[i] z[j] (y[i] - Σ_k R[i,k] z[k]) / (Σ_{i,j} y[i] R[i,j] z[j])",
+        "Σ_{i,j} R[i,j] y[i] z[j] (y[i] - Σ_k R[i,k] z[k]) / Σ_{i,j} y[i] R[i,j] z[j]",
         "(x + a b + 1)^2 / (1 + (x + a b + 1) s)",
         "a² b x / s³ + a b² / s² - x / (a b)",  # factors that stand together, above and below a line
         "i ↦ exp(y[i] - z[i]) + Σ_j (y[j] - z[j])² (y[i] - z[i])",  # at two indices
-        "i ↦ (y[i] - y[0]) / (Σ_j R[i,j] (y[j] - y[0])) + (y[i] - y[0])²",
+        "i ↦ (y[i] - y[0]) / Σ_j R[i,j] (y[j] - y[0]) + (y[i] - y[0])²",
         "Σ_i Σ_j [i < j] (y[i] - z[j])² exp(y[i] - z[j]) / (y[j] - z[i])³",
     ],
 )
