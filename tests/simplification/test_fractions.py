@@ -133,6 +133,9 @@ def reads_as(objective: str, expected: str, **numbers: float) -> None:
         ("(sqrt(1 + x^2) - a)^2 / 2", "x - a x / sqrt(1 + x²)"),
         ("log(x / (1 - x))", "1 / (x (1 - x))"),  # (1/x - 1)/(1 - x)² has x - 1 over 1 - x
         ("log(exp(x) + exp(a))", "1 / (1 + exp(a - x))"),
+        ("-x log(x) - (1 - x) log(1 - x)", "log((1 - x) / x)"),
+        ("a (1 + x) log((1 + x) / 2) + a (1 - x) log((1 - x) / 2)", "a log((1 + x) / (1 - x))"),
+        ("x log(x) - x - x log(a)", "log(x) - log(a)"),  # x/a may be ∞
     ],
 )
 def test_sums_of_fractions_over_one_denominator(objective: str, expected: str) -> None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from math import ceil, floor, prod
 
 from combdiff.ir import (
@@ -74,6 +74,7 @@ def over_one_denominator(term: Term) -> Term:
         return _shortest(new, _forms(new))
     if isinstance(new, Mul) or is_fraction(new):
         forms = (*_gathered(new), *_opened(new), *_divided(new), *_multiplied(new, [_powers(new)]), *_under_sums(new))
+        forms += (*_with_logarithm_turned_over(new),)
         return _shortest(new, forms)
     return new
 
@@ -155,6 +156,7 @@ def _forms(sum_: Add) -> Iterator[Term]:
         others = [part for part, has in zip(sum_.terms, fractional, strict=True) if not has]
         yield from (add(*others, form) for form in (_forms(fractions) if isinstance(fractions, Add) else ()))
     yield from _multiplied(sum_, parts)
+    yield from _with_one_logarithm(sum_)
     bases = dict.fromkeys(base for _, powers in parts for base in powers)
     exponents = {base: [powers.get(base, 0) for _, powers in parts] for base in bases}
     symbolic = {base.children[0] for base in bases if _is_symbolic_power(base)}
@@ -212,6 +214,48 @@ def _multiplied(term: Term, parts: Sequence[Part]) -> Iterator[Term]:
         collected = (_by_powers(found, base) for base, n in counts.items() if 1 < n < len(found))
         multiplied_out = add(*(mul(number, _product(powers)) for number, powers in found))
         yield from (form for form in (multiplied_out, *collected) if _work(form) < _work(term))
+
+
+def _with_one_logarithm(sum_: Add) -> Iterator[Term]:
+    """A sum with log x − log y as log(x/y), of numbers that add up to one: others may be too far apart to be divided."""
+    logarithms = [(term, *found) for term in sum_.terms if (found := _logarithm(term)) is not None]
+    for (one, front, x), (other, back, y) in permutations(logarithms, 2):
+        if is_negative(front) or negate(front) is not back or not _adds_up(x, y):
+            continue
+        others = (term for term in sum_.terms if term not in (one, other))
+        yield add(mul(front, function("log", _over(x, y))), *others)
+
+
+def _over(x: Term, y: Term) -> Term:
+    """x / y, each base once."""
+    (above, over), (below, under) = _powers(x), _powers(y)
+    return mul(above, raised(below, -1), _product(_quotient(over, under)))
+
+
+def _with_logarithm_turned_over(term: Term) -> Iterator[Term]:
+    """A product with log(y/x) for −log(x/y)."""
+    found = _logarithm(term)
+    if found and is_negative(term) and is_fraction(found[1]):
+        yield mul(negate(found[0]), function("log", _over(ONE, found[1])))
+
+
+def _logarithm(term: Term) -> tuple[Term, Term] | None:
+    """A term as the other factors of a logarithm and the real number that it is of; None for what has none, or more."""
+    logarithms = [f for f in factors_of(term) if isinstance(f, Primitive) and f.name == "log"]
+    if len(logarithms) != 1 or dtype_of(logarithms[0].arguments[0]) is complex:
+        return None
+    return mul(*factors_beside(logarithms[0], term)), logarithms[0].arguments[0]
+
+
+def _adds_up(x: Term, y: Term) -> bool:
+    """Whether the sum of two terms is a number."""
+    found: list[Part] = []
+    for term in (x, y):
+        more = _multiplied_out(*_powers(term))
+        if more is None:
+            return False
+        found += more
+    return not any(powers for _, powers in _collected(found))
 
 
 def _by_powers(parts: Sequence[Part], base: Term) -> Term:
