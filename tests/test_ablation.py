@@ -48,6 +48,7 @@ from combdiff.simplification.normal_form import (
     common_factors,
     contraction,
     definitions,
+    denominators,
     symmetries,
 )
 from combdiff.stability import hypotenuses, magnitudes, stabilisation
@@ -281,7 +282,7 @@ def form(x: Vector, A: Matrix):
 
 
 def rayleigh(x: Complex, H: Hermitian):
-    return cd.real(x.conj() @ H @ x) / cd.real(x.conj() @ x)
+    return cd.real((x.conj() @ H @ x) / (x.conj() @ x))
 
 
 def diagonal(x: Vector, H: Hermitian):
@@ -336,6 +337,10 @@ def around(x: Cycle, y: Cycle):
     return cd.sum(lambda i, j: cd.exp(x[i] * y[i - j]) * y[j], i=RING, j=RING) + cd.sum(
         lambda i, j: cd.exp(x[i + j] * y[i]) * y[j], i=RING, j=RING
     )
+
+
+def arm(a: Number, b: Number, p: Number, x: Number):
+    return (a * cd.cos(p) + b * cd.cos(p + x)) ** 2 + (a * cd.sin(p) + b * cd.sin(p + x)) ** 2
 
 
 def quotient_rule(x: Vector, y: Vector):
@@ -393,11 +398,12 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "coefficients of δ's": (coefficients.Coefficients, "apart", lambda self, value, name: value, steps),
     "shares of quotients": (compression, "with_shares", lambda factors, definitions: tuple(factors), shares),
     "one denominator": (common_factors, "over_one_denominator", lambda term: term, quotient_rule),
+    "angles added": (denominators, "with_angles_added", lambda sum_: iter(()), arm),
     "networks joined": (common_factors, "joined_networks", lambda term: term, form),
     "connected networks": (saturation, "normalise", lambda term, names: term, log_shares),
     "symmetries of tensors": (Codec, "tensor_laws", lambda self: "", diagonal),
     "common factors": (pipeline, "factored", lambda value, **_: value, form),
-    "bindings that are real": (pipeline, "where_real", lambda var, value, program: (var, value), rayleigh),
+    "bindings that are real": (pipeline, "where_real", lambda var, value, *_: (var, value), rayleigh),
     "symmetries of bindings": (symmetries, "_symmetries", lambda value, axes, dtype: (), pairs),
     "averages term by term": (pipeline, "projected_by_terms", average, projected),
     "common parts of results": (pipeline, "bind_common", lambda body: body, coulomb),

@@ -229,7 +229,8 @@ class _PlainText(Renderer):
         return f"{SHOWN_AS.get(doc.name, doc.name)}({inner})"
 
     def quotient(self, doc: Division) -> str:
-        return f"{self.bracket(doc.numerator, Level.PRODUCT)} / {self.bracket(doc.denominator, last_place(doc.denominator))}"
+        below = self.bracket(doc.denominator, last_place(doc.denominator))
+        return f"{self.bracket(doc.numerator, Level.PRODUCT)} / {below}"
 
     def level(self, doc: Doc) -> Level:
         """How tightly a document holds together; a quotient as its denominator, where that reaches to the end."""

@@ -36,14 +36,16 @@ def test_how_they_read() -> None:
     assert [var.type.dtype for var, _ in bindings] == [complex, float, float]
 
 
+@pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("grouped", [False, True])
-def test_a_definition_is_the_conjugate_that_reads_plainly(grouped: bool) -> None:
-    """(z† H) z and z† (H z) have one gradient: H z is what is named, not (z† H)*."""
+def test_a_definition_is_the_conjugate_that_reads_plainly(grouped: bool, whole: bool) -> None:
+    """(z† H) z and z† (H z) have one gradient: H z is what is named, not (z† H)*; what is made of it is real."""
 
     @cd.program
     def quotient(z: Vector, H: Hermitian):
         upper = z.conj() @ (H @ z) if grouped else z.conj() @ H @ z
-        return cd.real(upper) / cd.real(z.conj() @ z)
+        lower = z.conj() @ z
+        return cd.real(upper / lower) if whole else cd.real(upper) / cd.real(lower)
 
     assert str(cd.grad(quotient)).splitlines()[1:] == [
         "  t = Σ_i |z[i]|²",

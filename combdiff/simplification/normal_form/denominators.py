@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import combinations, permutations, product
+from itertools import chain, combinations, permutations, product
 from math import ceil, floor, prod
 
 from combdiff.ir import (
@@ -51,6 +51,7 @@ from combdiff.ir import (
     whole_power,
 )
 from combdiff.simplification.egraph.extraction import parts_cost
+from combdiff.simplification.normal_form.angles import with_angles_added
 from combdiff.simplification.normal_form.joined_networks import primitive
 from combdiff.simplification.normal_form.lengths import is_negative, printed_length
 
@@ -71,7 +72,7 @@ def over_one_denominator(term: Term) -> Term:
     children = tuple(over_one_denominator(child) for child in term.children)
     new = term if children == term.children else term.with_children(children)
     if isinstance(new, Add):
-        return _shortest(new, _forms(new))
+        return _shortest(new, chain(_forms(new), with_angles_added(new)))
     if isinstance(new, Mul) or is_fraction(new):
         forms = (*_gathered(new), *_opened(new), *_divided(new), *_multiplied(new, [_powers(new)]), *_under_sums(new))
         forms += (*_with_logarithm_turned_over(new),)
@@ -217,7 +218,7 @@ def _multiplied(term: Term, parts: Sequence[Part]) -> Iterator[Term]:
 
 
 def _with_one_logarithm(sum_: Add) -> Iterator[Term]:
-    """A sum with log x − log y as log(x/y), of numbers that add up to one: others may be too far apart to be divided."""
+    """A sum with log(x/y) for log x − log y, where x + y is a number: others may be too far apart to be divided."""
     logarithms = [(term, *found) for term in sum_.terms if (found := _logarithm(term)) is not None]
     for (one, front, x), (other, back, y) in permutations(logarithms, 2):
         if is_negative(front) or negate(front) is not back or not _adds_up(x, y):

@@ -101,9 +101,7 @@ def without_known_symmetries(body: Term) -> Term:
 
 
 def spelled_out(value: Term, definitions: Mapping[Var, Term]) -> Term:
-    """An element-wise value with definitions written out in it, where it is not long then."""
-    if not isinstance(value, Lambda):
-        return value
+    """A value with definitions written out in it, where it is not long then."""
     whole = put_back(value, definitions)
     return whole if symbols(whole) <= MOST_SYMBOLS else value
 
@@ -150,17 +148,19 @@ class BranchArguments:
         return var in self.inside or (var in self.radicands and not is_nonnegative(value))
 
 
-def where_real(var: Var, value: Term, program: Term) -> tuple[Var, Term]:
+def where_real(var: Var, value: Term, whole: Term, program: Term) -> tuple[Var, Term]:
     """A binding of complex type as one of real type, of Re of the value, if that has its conjugate's canonical form.
 
-    Not one that `program` takes as an argument of a function with a branch cut.
+    `whole` is the value with definitions written out. Not one that `program` takes as an argument of a function with a
+    branch cut.
     """
     space = var.type
     body = value.body if isinstance(value, Lambda) else value
+    written = whole.body if isinstance(whole, Lambda) else whole
     assert isinstance(space, Space)
     if space.dtype is not complex or type_of(body) != Space(dtype=complex):
         return var, value
-    if BranchArguments.of(program).keep(var, body) or not _have_one_form(body, conj(body)):
+    if BranchArguments.of(program).keep(var, body) or not _have_one_form(written, conj(written)):
         return var, value
     real = function("real", body)
     new = Var(var.name, Space(*space.axes))

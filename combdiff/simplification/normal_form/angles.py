@@ -1,0 +1,66 @@
+"""Angles added: products of sines and cosines of two angles that are one sine or cosine of their sum or difference.
+
+    cos(a) cos(b) + sin(a) sin(b)                 →   cos(a − b)
+    sin(a) cos(b) − cos(a) sin(b)                 →   sin(a − b)
+    Σ_{i,j} (cos(x[i]) cos(x[j]) + sin(x[i]) sin(x[j]))   as it is: n cosines and n sines for n² cosines
+
+Invariant: the value is unchanged, and no angle has more indices than those that it is made of.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import permutations
+
+from combdiff.ir import Add, Number, Primitive, Term, add, factors_of, free_indices, function, mul, negate
+
+
+def with_angles_added(sum_: Add) -> Iterator[Term]:
+    """The sum with two of its terms as one function of a sum or difference of two angles, for any two that are that."""
+    parts = [(term, *_taken_apart(term)) for term in sum_.terms if any(map(_angle, factors_of(term)))]
+    for (one, first, above), (other, second, below) in permutations(parts, 2):
+        if first not in (second, negate(second)):
+            continue
+        common = above & below
+        joined = _joined(_angles(above - common), _angles(below - common), same=first is second)
+        if joined is not None:
+            others = (term for term in sum_.terms if term not in (one, other))
+            yield add(*others, mul(first, *common.elements(), joined))
+
+
+def _taken_apart(term: Term) -> tuple[Term, Counter[Term]]:
+    """A product as its numbers and the other factors."""
+    factors = Counter(factors_of(term))
+    numbers = [factor for factor in factors if isinstance(factor, Number)]
+    return mul(*numbers), Counter({factor: n for factor, n in factors.items() if factor not in numbers})
+
+
+def _angle(factor: Term) -> Term | None:
+    """The angle that a factor is the sine or cosine of."""
+    return factor.arguments[0] if isinstance(factor, Primitive) and factor.name in ("sin", "cos") else None
+
+
+def _angles(factors: Counter[Term]) -> dict[str, list[Term]] | None:
+    """The angles of a sine or cosine times another, by function; None for other products."""
+    if factors.total() != 2 or not all(map(_angle, factors)):
+        return None
+    found: dict[str, list[Term]] = {"sin": [], "cos": []}
+    for factor in factors.elements():
+        assert isinstance(factor, Primitive)
+        found[factor.name].append(factor.arguments[0])
+    return found
+
+
+def _joined(one: dict[str, list[Term]] | None, other: dict[str, list[Term]] | None, *, same: bool) -> Term | None:
+    """What two such products add up to, or by how much the first is larger if they do not have the `same` sign."""
+    match one, other:
+        case {"cos": [a, b]}, {"sin": [c, d]} if {a, b} == {c, d}:
+            name, sign = "cos", -1 if same else 1
+        case {"sin": [a], "cos": [b]}, {"cos": [c], "sin": [d]} if (a, b) == (c, d):
+            name, sign = "sin", 1 if same else -1
+        case _:
+            return None
+    if {*free_indices(a)} != {*free_indices(b)}:
+        return None
+    return function(name, add(a, b if sign > 0 else add(*map(negate, b.terms if isinstance(b, Add) else (b,)))))

@@ -1,0 +1,54 @@
+"""Sines and cosines of two angles that are one of their sum or difference: arms, pendulums, phases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import combdiff as cd
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("cos(x) cos(y) + sin(x) sin(y)", "cos(x - y)"),
+        ("cos(x) cos(y) - sin(x) sin(y)", "cos(x + y)"),
+        ("sin(x) cos(y) + cos(x) sin(y)", "sin(x + y)"),
+        ("a sin(x) cos(y) - a cos(x) sin(y) + a", "a (1 + sin(x - y))"),
+        ("cos(x)^2 - sin(x)^2", "cos(2 x)"),
+        ("a cos(x + y) cos(x) + a sin(x + y) sin(x)", "a cos(y)"),
+        ("sin(x) cos(x)^2 + sin(x)^3", "sin(x)"),
+        ("3 a sin(y)^2 + 3 a cos(y)^2", "3 a"),
+        ("a cos(x) cos(y) + sin(x) sin(y)", "a cos(x) cos(y) + sin(x) sin(y)"),
+        ("cos(x) cos(a) + sin(x) sin(y)", "cos(a) cos(x) + sin(x) sin(y)"),
+    ],
+)
+def test_angles_are_added(written: str, expected: str) -> None:
+    assert str(cd.simplify(cd.read(f"(a, x, y) ↦ {written}"))) == f"(a, x, y) ↦ {expected}"
+
+
+def test_the_reach_of_an_arm_turns_with_its_elbow_alone() -> None:
+    reach = cd.read("(a, b, p, q) ↦ (a cos(p) + b cos(p + q))² + (a sin(p) + b sin(p + q))²")
+    assert str(cd.grad(reach, wrt="q")) == "(a, b, p, q) ↦ -2 a b sin(q)"
+    assert str(cd.grad(reach, wrt="p")) == "(a, b, p, q) ↦ 0"
+
+
+def test_two_angles_of_a_sum_stay_apart_where_they_have_indices_of_their_own() -> None:
+    phases = cd.read("x (n)\nx ↦ Σ_{i,j} (cos(x[i]) cos(x[j]) + sin(x[i]) sin(x[j]))")
+    assert str(cd.simplify(phases)) == "x ↦ (Σ_i cos(x[i]))² + (Σ_i sin(x[i]))²"  # n cosines for n²
+
+
+ANGLES = st.sampled_from(["x", "y", "x + y", "2 x", "x - y", "z"])
+FUNCTIONS = st.sampled_from(["sin", "cos"])
+TERMS = st.tuples(st.sampled_from(["2", "-2", "a"]), FUNCTIONS, ANGLES, FUNCTIONS, ANGLES)
+
+
+@given(st.lists(TERMS, min_size=2, max_size=4), st.booleans())
+def test_sums_of_products_keep_their_values(terms: list[tuple[str, str, str, str, str]], imaginary: bool) -> None:
+    text = " + ".join(f"({c}) {f}({x}) {g}({y})" for c, f, x, g, y in terms)
+    spaces = dict.fromkeys("axyz", cd.Space(dtype=complex if imaginary else float))
+    written = cd.read(f"(a, x, y, z) ↦ {text}", spaces)
+    at = np.array([0.7, -1.3, 0.4, 2.1]) + (1j * np.array([0.2, 0.5, -0.8, 0.3]) if imaginary else 0)
+    assert np.isclose(cd.simplify(written)(*at), written(*at), rtol=1e-12, atol=1e-12)
