@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from combdiff.ir.inlining import free_indices
-from combdiff.ir.primitives import function, power, whole
+from combdiff.ir.primitives import TABLE, function, is_branched, power, whole
 from combdiff.ir.products import factors_beside, factors_of
 from combdiff.ir.substitution import apply
 from combdiff.ir.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, conj, mul, total
@@ -85,14 +85,18 @@ def _is_part_of_product(term: Term) -> bool:
     return isinstance(term, Primitive) and term.name in ("real", "imag") and isinstance(term.arguments[0], Mul)
 
 
-def with_real_moduli(term: Term) -> Term | None:
-    """A number with Re(z* z) for its products of z and z*, None where other parts of it are complex, too."""
+def with_real_moduli(term: Term, *, inside_roots: bool) -> Term | None:
+    """A number with Re(z* z) for its products of z and z*, None where other parts of it are complex, too.
+
+    Those inside arguments of functions as well, of functions with a branch cut if `inside_roots`: √ of a negative
+    number is none where that is of real type.
+    """
     if dtype_of(term) is not complex:
         return term
-    if isinstance(term, Primitive) and term.name == "power" and whole(term.arguments[1]) is not None:
-        base = with_real_moduli(term.arguments[0])
-        return None if base is None else function("power", base, term.arguments[1])
-    if not isinstance(term, Add | Mul | Sum):
+    if isinstance(term, Primitive):
+        if term.name not in (*TABLE, "power") or (is_branched(term) and not inside_roots):
+            return None
+    elif not isinstance(term, Add | Mul | Sum):
         return None
     left, found = list(term.children), list[Term]()
     while left:
@@ -101,8 +105,9 @@ def with_real_moduli(term: Term) -> Term | None:
             left.remove(conj(one))
             real: Term | None = function("real", mul(conj(one), one))
         else:
-            real = with_real_moduli(one)
+            real = with_real_moduli(one, inside_roots=inside_roots)
         if real is None:
             return None
         found.append(real)
-    return mul(*found) if isinstance(term, Mul) else term.with_children(tuple(found))
+    new = mul(*found) if isinstance(term, Mul) else term.with_children(tuple(found))
+    return new if dtype_of(new) is not complex else None

@@ -55,6 +55,7 @@ from combdiff.ir import (
     free_indices,
     function,
     indicator,
+    is_branched,
     is_domain,
     is_matrix_function,
     lambda_,
@@ -63,6 +64,7 @@ from combdiff.ir import (
     places_around,
     reduced_index,
     remembered,
+    subterms,
     tidy,
     total,
     type_of,
@@ -222,11 +224,14 @@ def as_real_as(written: Term, found: Term) -> Term:
     """A form of a term with Re where the laws have dropped one: z + z̄ is real, but not by its type.
 
     Around squared moduli where these are all that is complex, else around the whole where that was of real type; and
-    around the arguments of functions of real numbers.
+    around the arguments of functions of real numbers. Roots of squared moduli were of real numbers if no others were
+    written.
     """
     whole = with_real_arguments(found)
-    lost = dtype_of(whole) is complex and dtype_of(written) is not complex
-    return with_real_moduli(whole) or function("real", whole) if lost else whole
+    if dtype_of(whole) is not complex or dtype_of(written) is complex:
+        return whole
+    complex_roots = any(is_branched(part) and dtype_of(part) is complex for part in subterms(written))
+    return with_real_moduli(whole, inside_roots=not complex_roots) or function("real", whole)
 
 
 @remembered

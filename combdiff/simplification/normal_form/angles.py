@@ -2,6 +2,7 @@
 
     cos(a) cos(b) + sin(a) sin(b)                 →   cos(a − b)
     sin(a) cos(b) − cos(a) sin(b)                 →   sin(a − b)
+    a − a sin(x)²                                 →   a cos(x)²
     Σ_{i,j} (cos(x[i]) cos(x[j]) + sin(x[i]) sin(x[j]))   as it is: n cosines and n sines for n² cosines
 
 Invariant: the value is unchanged, and no angle has more indices than those that it is made of.
@@ -10,7 +11,7 @@ Invariant: the value is unchanged, and no angle has more indices than those that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import permutations
 
 from combdiff.ir import Add, Number, Primitive, Term, add, factors_of, free_indices, function, mul, negate
@@ -19,6 +20,7 @@ from combdiff.ir import Add, Number, Primitive, Term, add, factors_of, free_indi
 def with_angles_added(sum_: Add) -> Iterator[Term]:
     """The sum with two of its terms as one function of a sum or difference of two angles, for any two that are that."""
     parts = [(term, *_taken_apart(term)) for term in sum_.terms if any(map(_angle, factors_of(term)))]
+    yield from _with_squares(sum_, parts)
     for (one, first, above), (other, second, below) in permutations(parts, 2):
         if first not in (second, negate(second)):
             continue
@@ -27,6 +29,22 @@ def with_angles_added(sum_: Add) -> Iterator[Term]:
         if joined is not None:
             others = (term for term in sum_.terms if term not in (one, other))
             yield add(*others, mul(first, *common.elements(), joined))
+
+
+def _with_squares(sum_: Add, parts: Sequence[tuple[Term, Term, Counter[Term]]]) -> Iterator[Term]:
+    """The sum with a cos(x)² for a − a sin(x)², and the like."""
+    known = {
+        (number, frozenset(factors.items())): term for term in sum_.terms for number, factors in [_taken_apart(term)]
+    }
+    for square, number, factors in parts:
+        for factor in (each for each, n in factors.items() if n > 1 and _angle(each)):
+            assert isinstance(factor, Primitive)
+            rest = factors - Counter({factor: 2})
+            term = known.get((negate(number), frozenset(rest.items())))
+            if term is not None:
+                other = function("cos" if factor.name == "sin" else "sin", *factor.arguments)
+                others = (each for each in sum_.terms if each not in (square, term))
+                yield add(*others, mul(negate(number), *rest.elements(), other, other))
 
 
 def _taken_apart(term: Term) -> tuple[Term, Counter[Term]]:
