@@ -11,10 +11,10 @@ Invariant: the value is unchanged, and of real type.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from combdiff.ir.inlining import free_indices
-from combdiff.ir.primitives import TABLE, function, is_branched, power, whole
+from combdiff.ir.primitives import TABLE, function, is_branched, power, raised, whole, whole_power
 from combdiff.ir.products import factors_beside, factors_of
 from combdiff.ir.substitution import apply
 from combdiff.ir.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, conj, mul, total
@@ -36,13 +36,44 @@ def with_moduli(exponents: Mapping[Term, int]) -> dict[Term, int]:
     """Factors with their exponents, in which what stands beside its conjugate is a modulus: z² z* is |z|² z."""
     paired: dict[Term, int] = {}
     for base, exponent in exponents.items():
-        pairs = 0 if conj(base) is base else min(exponent, exponents.get(conj(base), 0))
-        if pairs:
-            modulus = Primitive("abs", (base.body if isinstance(base, Conj) else base,))
+        other = _conjugate_among(base, exponents)
+        pairs = 0 if other is None else min(exponent, exponents[other])
+        if other is not None and pairs:
+            modulus = _modulus(base, other)
             paired[modulus] = 2 * pairs + exponents.get(modulus, 0)
-        if exponent > pairs:
+        if isinstance(base, Mul) and len(base.factors) == 2 and _are_conjugates(*base.factors):
+            paired[_modulus(*base.factors)] = 2 * exponent
+        elif exponent > pairs:
             paired.setdefault(base, exponent - pairs)
     return paired
+
+
+def _modulus(one: Term, conjugate: Term) -> Term:
+    return Primitive("abs", (min(one, conjugate, key=_conjugates_in),))
+
+
+def _conjugate_among(term: Term, others: Iterable[Term]) -> Term | None:
+    """The conjugate of a term among others, however it is written: z* − b* of z − b. z + z* has no other than itself."""
+    return next((other for other in others if other is not term and _are_conjugates(term, other)), None)
+
+
+def _are_conjugates(one: Term, other: Term) -> bool:
+    if conj(one) is other or (one is other and dtype_of(one) is not complex):
+        return True
+    if not (isinstance(one, Add) and isinstance(other, Add)) and not (isinstance(one, Mul) and isinstance(other, Mul)):
+        return False
+    left = list(other.children)
+    for part in one.children:
+        found = next((each for each in left if _are_conjugates(part, each)), None)
+        if found is None:
+            return False
+        left.remove(found)
+    return not left
+
+
+def _conjugates_in(term: Term) -> int:
+    """How often a conjugate is written in a term."""
+    return isinstance(term, Conj) + sum(map(_conjugates_in, term.children))
 
 
 def _inside(term: Term) -> Term | None:
@@ -101,9 +132,12 @@ def with_real_moduli(term: Term, *, inside_roots: bool) -> Term | None:
     left, found = list(term.children), list[Term]()
     while left:
         one = left.pop(0)
-        if isinstance(term, Mul) and dtype_of(one) is complex and conj(one) in left:
-            left.remove(conj(one))
-            real: Term | None = function("real", mul(conj(one), one))
+        base, exponent = whole_power(one)
+        other = _conjugate_among(base, [whole_power(each)[0] for each in left]) if isinstance(term, Mul) else None
+        if other is not None and (partner := raised(other, exponent)) in left:
+            left.remove(partner)
+            plain = min(base, other, key=_conjugates_in)
+            real: Term | None = raised(function("real", mul(conj(plain), plain)), exponent)
         else:
             real = with_real_moduli(one, inside_roots=inside_roots)
         if real is None:

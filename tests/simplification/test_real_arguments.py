@@ -96,3 +96,18 @@ def test_the_root_of_a_negative_number_is_a_number_only_where_that_is_of_complex
         with np.errstate(invalid="ignore"):
             found = [cd.simplify(program)(1 + 0j), program(1 + 0j)]
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected", "slope"),
+    [
+        ("1 / abs(z - b)^2", "1 / |b - z|²", "2 (b - z) / |b - z|⁴"),
+        ("abs(a*z/b)^2", "|a|² |z|² / |b|²", "2 a z (a / b)* / b"),
+        ("real((z + conj(z)) * b * conj(b))", "Re(|b|² (z* + z))", "2 |b|²"),  # z + z* is no modulus
+    ],
+)
+def test_sums_beside_their_conjugates_are_moduli(written: str, expected: str, slope: str) -> None:
+    program = cd.read(f"a complex (), b complex (), z complex ()\n{written}")
+    for derived, shown in ((cd.simplify(program), expected), (cd.grad(program, wrt="z"), slope)):
+        assert str(derived).partition("↦")[2].strip() == shown
+        assert cd.read(f"a complex (), b complex (), z complex ()\n{derived}") == derived

@@ -36,6 +36,7 @@ from combdiff.ir import (
     remembered,
     split,
     total,
+    with_moduli,
 )
 
 
@@ -94,6 +95,8 @@ def printed_length(term: Term) -> int:
             return printed_length(term.form)
         case Apply():
             return printed_length(term.function) + 2 + sum(map(printed_length, term.arguments))
+        case Primitive(name="abs"):
+            return 2 + printed_length(term.arguments[0])
         case Primitive(name="remainder"):
             return 1 + sum(map(_bracketed, term.arguments))
     return 1 + (2 if term.children else 0) + sum(map(printed_length, term.children))
@@ -163,6 +166,7 @@ def _product(factors: Sequence[Term]) -> int:
                 below[base] -= exponent.real * above.pop(factor)
             else:
                 below[function("power", base, negate(exponent))] += above.pop(factor)
+    above, below = Counter(with_moduli(above)), Counter(with_moduli(below))
     whole = sign + (_powers(above) or 1)
     if not below:
         return whole
