@@ -225,6 +225,7 @@ _NODES: dict[str, Callable[..., Any]] = {
     "Transposed": Meaning.transposed,
     "Conjugated": lambda m, t: m.elementwise(Conj, t),
     "Multiple": lambda m, a, b, t: m.elementwise(lambda x: Mul((Number(m.rational(a), m.rational(b)), x)), t),
+    "Weighted": lambda m, x, t: m.elementwise(lambda y: Mul((m.best(x), y)), t),
     "MatMul": Meaning.matmul,
     "At": Meaning.access,
     "Num": lambda m, a, b: Number(m.rational(a), m.rational(b)),

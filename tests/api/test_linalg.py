@@ -155,7 +155,9 @@ def starred(tensor: Term) -> Callable[[Term, Term], Term]:
     return lambda p, q: conj(at(tensor, p, q))
 
 
-IMAGE = Var("U", C)
+IMAGE, NUMBER = Var("U", C), Var("c", cd.Space())
+SCALED = Lambda((i, j), mul(NUMBER, at(A, i, j)))
+TURNED = Var("R", M)  # the transpose of another
 # For each law a term on which it matches, and the values of variables that matrix functions in it are functions of.
 LAWS: Mapping[str, tuple[Term, Mapping[Var, Term]]] = {
     "a matrix function is square": (at(f("inv", A), d, e), {}),
@@ -177,6 +179,14 @@ LAWS: Mapping[str, tuple[Term, Mapping[Var, Term]]] = {
         conj(at(f("inv", IMAGE), d, e)),
         {IMAGE: Lambda((i, j), mul(Number(0, 2), at(Z, i, j)))},
     ),
+    "a number times a square matrix is square": (at(f("inv", T), d, e), {T: SCALED}),
+    "transpose of a number times a matrix": (at(f("inv", TURNED), d, e), {TURNED: product(turned(T)), T: SCALED}),
+    "conjugate of a number times a matrix": (
+        conj(at(f("inv", IMAGE), d, e)),
+        {IMAGE: Lambda((i, j), mul(NUMBER, at(Z, i, j)))},
+    ),
+    "an element of a number times a matrix": (at(f("inv", T), d, e), {T: SCALED}),
+    "inverse of a number times a matrix": (at(f("inv", T), d, e), {T: SCALED}),
     "transpose of a product": (
         at(f("inv", T), d, e),
         {T: product(turned(A)), A: product(plain(B), plain(B))},
@@ -235,7 +245,7 @@ LAWS: Mapping[str, tuple[Term, Mapping[Var, Term]]] = {
 
 def environment(known: Mapping[Var, Term]) -> dict[Var, Any]:
     """Arrays for every tensor, those of known variables computed, and values for free indices."""
-    arrays = {v: array(v.type, n) for n, v in enumerate((A, B, Z, Y, Q, T, SYM, HERM, SKEW, x, s))}  # type: ignore[arg-type]
+    arrays = {v: array(v.type, n) for n, v in enumerate((A, B, Z, Y, Q, T, SYM, HERM, SKEW, x, s, NUMBER))}  # type: ignore[arg-type]
     for var, term in reversed(list(known.items())):
         arrays[var] = evaluate(term, arrays, SIZES)
     return {**arrays, d: 1, e: 2}
@@ -794,3 +804,24 @@ def test_a_matrix_over_the_real_line_has_no_inverse() -> None:
 
     with pytest.raises(cd.TypeMismatchError, match="inv takes a square matrix"):
         cd.program(program)
+
+
+@pytest.mark.parametrize(
+    ("objective", "wrt", "expected"),
+    [
+        ("log(det(s·K))", "s", "n / s"),
+        ("log(det(s^2·K))", "K", "K⁻ᵀ"),
+        ("yᵀ·(s^2·K)⁻¹·y", "s", "-2·yᵀ·K⁻¹·y / s³"),
+        ("tr((K/s)⁻¹·A)", "s", "tr(K⁻¹·A)"),
+        ("log(det(s·K)) + yᵀ·(s·K)⁻¹·y", "K", "K⁻ᵀ - K⁻ᵀ·y·yᵀ·K⁻ᵀ / s"),
+    ],
+)
+def test_a_number_leaves_the_matrix_that_is_inverted(objective: str, wrt: str, expected: str) -> None:
+    program = cd.read(f"s (), K (n, n), A (n, n), y (n)\n{objective}")
+    gradient = cd.grad(program, wrt=wrt)
+    assert gradient.matrix() == expected
+    rng = np.random.default_rng(3)
+    arrays = {"s": 1.7, "K": rng.normal(size=(4, 4)) + 4 * np.eye(4), "A": rng.normal(size=(4, 4)), "y": np.ones(4)}
+    values = [arrays[parameter.name] for parameter in gradient.parameters]
+    plain = cd.grad(program, wrt=wrt, simplify=False)(*values)
+    np.testing.assert_allclose(gradient(*values), plain, rtol=1e-9)

@@ -177,7 +177,7 @@ class Codec:
         if is_matrix and term.name not in self.matrices:
             self.matrices[term.name] = []
             self.matrices[term.name] += facts(
-                term, name, self.context.known, lambda part: self.tensor(part, is_matrix=True)
+                term, name, self.context.known, lambda part: self.tensor(part, is_matrix=True), self._piece
             )
         return name
 

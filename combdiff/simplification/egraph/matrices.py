@@ -1,6 +1,7 @@
 """Matrices for egglog: what a tensor is as an expression in other matrices, and what is known of it.
 
     t = (i, j) ↦ 2 Σ_k A[i, k]·B[j, k]*        t = (Multiple 2 0 (MatMul A (Transposed (Conjugated B))))
+    t = (i, j) ↦ s K[i, j]                     t = (Weighted s K)
 
 A matrix function is a function of a variable (see `sharing`); what that variable is bound to, as far as it is such an
 expression, is told the e-graph as an equation, and the symmetries that its Space declares too. So the laws of
@@ -24,6 +25,7 @@ from combdiff.ir import (
     Term,
     Var,
     factors_of,
+    free_indices,
     is_matrix_function,
 )
 from combdiff.simplification.egraph.context import Known
@@ -34,7 +36,7 @@ MATRIX_FACTS = "\n".join(f'(of-{row.kind} "{row.name}")' for row in MATRIX_TABLE
 Write = Callable[[Term], str]
 
 
-def facts(var: Var, name: str, known: Known, write: Write) -> Iterator[str]:
+def facts(var: Var, name: str, known: Known, write: Write, write_number: Write) -> Iterator[str]:
     """What is known of a variable, called `name`, that a matrix function is a function of, or a part of it is."""
     space = var.type
     assert isinstance(space, Space)
@@ -45,7 +47,7 @@ def facts(var: Var, name: str, known: Known, write: Write) -> Iterator[str]:
         yield from (f"(union {name} {image})" for image in _symmetries(space, name))
         if _is_self_adjoint(space):
             yield f"(self-adjoint {name})"
-    if var in known and (expression := matrix_expression(known[var], write)) is not None:
+    if var in known and (expression := matrix_expression(known[var], write, write_number)) is not None:
         yield f"(union {name} {expression})"
 
 
@@ -72,8 +74,8 @@ def _is_self_adjoint(space: Space) -> bool:
     )
 
 
-def matrix_expression(value: Term, write: Write) -> str | None:
-    """The text of a tensor that is a multiple of a product of matrices, transposed or conjugated; None for others."""
+def matrix_expression(value: Term, write: Write, write_number: Write) -> str | None:
+    """The text of numbers times a product of matrices, transposed or conjugated; None for other tensors."""
     if not isinstance(value, Lambda) or len(value.parameters) != 2:
         return None
     row, column = value.parameters
@@ -81,7 +83,8 @@ def matrix_expression(value: Term, write: Write) -> str | None:
     body = value.body.body if isinstance(value.body, Sum) else value.body
     factors = factors_of(body)
     numbers = [f for f in factors if isinstance(f, Number)]
-    others = [f for f in factors if not isinstance(f, Number)]
+    weights = [f for f in factors if not isinstance(f, Number) and not free_indices(f)]
+    others = [f for f in factors if not isinstance(f, Number) and f not in weights]
     if any(not number.exact for number in numbers) or len(others) != len(summed) + 1:
         return None
     links = _chain(others, row, column, write)
@@ -90,6 +93,8 @@ def matrix_expression(value: Term, write: Write) -> str | None:
     text = links[-1]
     for link in reversed(links[:-1]):
         text = f"(MatMul {link} {text})"
+    for weight in weights:
+        text = f"(Weighted {write_number(weight)} {text})"
     for number in numbers:
         text = f"(Multiple {rational(number.real)} {rational(number.imag)} {text})"  # type: ignore[arg-type]
     return text
