@@ -53,7 +53,7 @@ def _modulus(one: Term, conjugate: Term) -> Term:
 
 
 def _conjugate_among(term: Term, others: Iterable[Term]) -> Term | None:
-    """The conjugate of a term among others, however it is written: z* − b* of z − b. z + z* has no other than itself."""
+    """The conjugate of a term among others, however it is written: z* − b* of z − b. z + z* has no other."""
     return next((other for other in others if other is not term and _are_conjugates(term, other)), None)
 
 

@@ -183,6 +183,25 @@ def test_products_of_multiples_of_a_sum_have_one_base(factors: list[tuple[Fracti
     assert np.isclose(simple(0.7, -1.3), written(0.7, -1.3), rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("Σ_{i,j} x[i] P[i,j] / Σ_k P[i,k]", "Σ_i x[i]"),
+        ("Σ_{i,j} x[i] P[i,j] / (Σ_k P[i,k])²", "Σ_i x[i] / Σ_k P[i,k]"),
+        ("Σ_{i,j} x[i] y[j] P[i,j] / Σ_k P[i,k]", "Σ_{i,j} x[i] y[j] P[i,j] / Σ_k P[i,k]"),
+        ("Σ_{i,j} x[i] P[i,j] / Σ_k P[k,i]", "Σ_{i,j} x[i] P[i,j] / Σ_k P[k,i]"),
+    ],
+)
+def test_what_adds_up_to_a_divisor_goes_with_it(written: str, expected: str) -> None:
+    head = "P (n, n), x (n), y (n)\n(P, x, y) ↦ "
+    assert cd.simplify(cd.read(head + written)) == cd.read(head + expected)
+
+
+def test_the_gradient_of_mutual_information() -> None:
+    program = cd.read("P (n, n)\nP ↦ Σ_{i,j} P[i,j] log(P[i,j] / (Σ_k P[i,k] Σ_k P[k,j]))")
+    assert str(cd.grad(program)) == "P ↦ (d, e) ↦ log(P[d,e] / ((Σ_l P[d,l]) Σ_l P[l,e])) - 1"
+
+
 def test_fractions_below_a_line_are_turned_over() -> None:
     x, y, s, t = (Var(name, Space()) for name in "xyst")
     for below, named, expected in (

@@ -63,7 +63,7 @@ from combdiff.simplification.normal_form.common_subnetworks import bind_repeated
 from combdiff.simplification.normal_form.denominators import without_fractions_below
 from combdiff.simplification.normal_form.lengths import length
 from combdiff.simplification.normal_form.repeated_parts import with_repeated_named
-from combdiff.simplification.normal_form.shares import with_named_shares
+from combdiff.simplification.normal_form.shares import with_averages_apart, with_named_shares
 
 MOST_NAMES = 6  # of a program whose values are saturated together
 LONGEST_IN_CLASSES = 160  # symbols of such a program
@@ -108,6 +108,9 @@ def without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) -
         other = _without_short_definitions(candidate, classes)
         if length(other) <= length(found) and _price(other) < _price(found):
             found = other
+    for candidate in list(with_averages_apart(found)):
+        if length(candidate) < length(found) and _price(candidate) < _price(found):
+            found = candidate
     if found is body:
         return body
     again = _with_values(found, factored)  # what was written out has factors in common with what it stands beside

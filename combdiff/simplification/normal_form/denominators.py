@@ -48,10 +48,12 @@ from combdiff.ir import (
     raised,
     remembered,
     tidy,
+    total,
     whole_power,
 )
 from combdiff.simplification.egraph.extraction import parts_cost
 from combdiff.simplification.normal_form.angles import with_angles_added
+from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.joined_networks import primitive
 from combdiff.simplification.normal_form.lengths import is_negative, printed_length
 
@@ -73,6 +75,8 @@ def over_one_denominator(term: Term) -> Term:
     new = term if children == term.children else term.with_children(children)
     if isinstance(new, Add):
         return _shortest(new, chain(_forms(new), with_angles_added(new)))
+    if isinstance(new, Sum):
+        return _shortest(new, _with_divisors_summed(new))
     if isinstance(new, Mul) or is_fraction(new):
         forms = (*_gathered(new), *_opened(new), *_divided(new), *_multiplied(new, [_powers(new)]), *_under_sums(new))
         forms += (*_with_logarithm_turned_over(new),)
@@ -360,6 +364,20 @@ def _under_sums(term: Term) -> Iterator[Term]:
             if found is not inside:
                 others = [each for each in factors_beside(factor, term) if each not in divisors]
                 yield mul(*others, Sum(factor.indices, found))
+
+
+def _with_divisors_summed(term: Sum) -> Iterator[Term]:
+    """A Σ without what it adds up to a divisor in it: Σ_{k,l} x[k] P[k,l] / Σ_i P[k,i] is Σ_k x[k]."""
+    factors = factors_of(term.body)
+    for index in term.indices:
+        inside = [factor for factor in factors if index in factor.free]
+        others = [factor for factor in factors if index not in factor.free]
+        summed = canonical(total((index,), mul(*inside)))
+        for divisor in others:
+            base, n = whole_power(divisor)
+            if n < 0 and isinstance(base, Sum) and canonical(base) is summed:
+                left = (*(each for each in others if each is not divisor), *factors_of(raised(base, n + 1)))
+                yield total((each for each in term.indices if each is not index), mul(*left))
 
 
 def _holds_condition(sum_: Add) -> bool:

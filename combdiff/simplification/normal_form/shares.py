@@ -69,62 +69,132 @@ def with_named_shares(body: Term) -> Iterator[Term]:
         yield found
 
 
-def _with_constants_apart(body: Term, share: Var) -> Iterator[Term]:
-    """The program with numbers apart that definitions add to what shares average.
+def with_averages_apart(body: Term) -> Iterator[Term]:
+    """The let program with what shares that have a name do not average apart, for each of them."""
+    bindings = dict(split(body)[0])
+    for var, value in bindings.items():
+        if _is_share(value, bindings):
+            yield from _with_constants_apart(body, var)
 
-    With t[i] = 1 + f[i] the Σ_i p[i] t[i] is 1 + Σ_i p[i] f[i].
+
+def _is_share(value: Term, definitions: Mapping[Var, Term]) -> bool:
+    """Whether a tensor is f(…, i) / Σ_j f(…, j), so that it adds up to 1 over its last index."""
+    if not isinstance(value, Lambda):
+        return False
+    powers, index = exponents(value.body), value.parameters[-1]
+    for base, n in powers.items():
+        summed = put_back(base, definitions) if n == -1 else base
+        if isinstance(summed, Sum) and len(summed.indices) == 1 and summed.indices[0].type == index.type:
+            addend = exponents(substitute(summed.body, {summed.indices[0]: index}))
+            if addend == {each: m for each, m in powers.items() if each is not base}:
+                return True
+    return False
+
+
+def _with_constants_apart(body: Term, share: Var) -> Iterator[Term]:
+    """The program with what shares do not average apart: Σ_i p[i] (1 + f[i]) is 1 + Σ_i p[i] f[i].
+
+    Also where a definition adds it, t[i] = 1 + f[i].
     """
     bindings, result = split(body)
+    averages = _Averages(share)
+    changed = [(var, averages.run(value)) for var, value in bindings]
+    items = [averages.run(item) for item in items_of(result)]
+    if averages.found:
+        yield let(changed, joined(result, items))
     for number, (var, value) in enumerate(bindings):
-        terms = _terms(value.body) if isinstance(value, Lambda) else ()
+        terms = _terms(value.body, opened=True) if isinstance(value, Lambda) else ()
         if isinstance(value, Lambda) and len(terms) > 1:
-            constants = [term for term in terms if term.free.isdisjoint(value.parameters)]
-            averages = _Averages(share, var, add(*constants))
-            later = [(other, averages.run(term)) for other, term in bindings[number + 1 :]]
-            items = [averages.run(item) for item in items_of(result)]
-            if constants and averages.found and not averages.is_read_whole:
+            constants = [term for term in terms if value.parameters[-1] not in term.free]
+            of_names = _AveragesOfNames(share, var, Lambda(value.parameters, add(*constants)))
+            later = [(other, of_names.run(term)) for other, term in bindings[number + 1 :]]
+            items = [of_names.run(item) for item in items_of(result)]
+            if constants and of_names.found and not of_names.is_read_whole:
                 rest = lambda_(value.parameters, add(*(term for term in terms if term not in constants)))
                 yield let([*bindings[:number], (var, rest), *later], joined(result, items))
 
 
-def _terms(value: Term) -> tuple[Term, ...]:
-    """The terms of a sum, and of a multiple of one."""
+def _terms(value: Term, *, opened: bool = False) -> tuple[Term, ...]:
+    """The terms of a sum, and of a number times one, if `opened` of any product with one."""
     sums = [factor for factor in factors_of(value) if isinstance(factor, Add)]
-    numbers = [factor for factor in factors_of(value) if isinstance(factor, Number)]
-    if len(sums) != 1 or len(sums) + len(numbers) != len(factors_of(value)):
+    others = [factor for factor in factors_of(value) if not isinstance(factor, Add)]
+    if len(sums) != 1 or not (opened or all(isinstance(other, Number) for other in others)):
         return (value,)
-    return tuple(mul(*numbers, term) for term in sums[0].terms)
+    return tuple(mul(*others, term) for term in sums[0].terms)
 
 
 class _Averages(Rewriter):
-    """Reads c + t for a definition t, and c + Σ_i p[i] t[i] for Σ_i p[i] (c + t[i])."""
+    """Reads c + Σ_i p[i] t[i] for Σ_i p[i] (c + t[i])."""
 
-    def __init__(self, share: Var, var: Var, constant: Term) -> None:
+    def __init__(self, share: Var) -> None:
         super().__init__()
-        self.share, self.var, self.constant = share, var, constant
+        self.share = share
+        self.found = False
+
+    def node(self, term: Term) -> Term:
+        """The term with what does not depend on the index apart."""
+        new = self.inside(term)
+        if isinstance(new, Sum):
+            return self._apart(new)
+        if isinstance(new, Add) and new is not term:
+            return add(*(part for each in new.terms for part in _terms(each)))
+        return new
+
+    def _apart(self, sum_: Sum) -> Term:
+        factors = factors_of(sum_.body)
+        for index in sum_.indices:
+            shares = [factor for factor in factors if self.is_share(factor, index)]
+            sums = [factor for factor in factors if isinstance(factor, Add) and index in factor.free]
+            others = [factor for factor in factors if factor not in shares and factor not in sums]
+            if len(shares) == len(sums) == 1 and not any(index in other.free for other in others):
+                constants = [term for term in _terms(sums[0]) if index not in term.free]
+                averaged = [term for term in _terms(sums[0]) if index in term.free]
+                if constants:
+                    self.found = True
+                    rest = [each for each in sum_.indices if each is not index]
+                    outside = total(rest, mul(*others, add(*constants)))
+                    return add(outside, total(sum_.indices, mul(*shares, *others, add(*averaged))))
+        return sum_
+
+    def is_share(self, factor: Term, index: Var) -> bool:
+        """Whether a factor is the shares, of which a Σ over an index takes all."""
+        if not isinstance(factor, Apply) or factor.function is not self.share:
+            return False
+        *others, last = factor.arguments
+        return last is index and index.type == axes_of(self.share)[-1] and not any(index in o.free for o in others)
+
+
+class _AveragesOfNames(Rewriter):
+    """Reads c + t for a definition t, and c + Σ_i p[i] t[i] for Σ_i p[i] t[i]."""
+
+    def __init__(self, share: Var, var: Var, constant: Lambda) -> None:
+        super().__init__()
+        self.averages, self.var, self.constant = _Averages(share), var, constant
         self.found = self.is_read_whole = False
 
     def node(self, term: Term) -> Term:
-        """The term with the constant apart."""
-        if isinstance(term, Sum) and self._is_average(term):
+        """The term with the constant, which does not depend on the last index, apart."""
+        if isinstance(term, Sum) and (read := self._averaged(term)):
             self.found = True
-            return add(self.constant, term)
+            return add(apply(self.constant, read.arguments), term)
         if isinstance(term, Apply) and term.function is self.var:
-            return add(self.constant, apply(self.var, map(self.run, term.arguments)))
+            arguments = tuple(map(self.run, term.arguments))
+            return add(apply(self.constant, arguments), apply(self.var, arguments))
         self.is_read_whole |= term is self.var
         new = self.inside(term)
         if isinstance(new, Add) and new is not term:
             return add(*(part for each in new.terms for part in _terms(each)))
         return new
 
-    def _is_average(self, sum_: Sum) -> bool:
-        """Whether a Σ over all shares is of these times the definition."""
-        reads = {factor.function: factor.arguments for factor in factors_of(sum_.body) if isinstance(factor, Apply)}
-        if len(sum_.indices) > 1 or len(factors_of(sum_.body)) != 2 or reads.keys() != {self.share, self.var}:
-            return False
-        (*others, last), (index,) = reads[self.share], sum_.indices
-        is_whole = index.type == axes_of(self.share)[-1]
-        return last is index and is_whole and not any(index in other.free for other in others)
+    def _averaged(self, sum_: Sum) -> Apply | None:
+        """What a Σ over all shares is of, if it is of these times the definition alone."""
+        factors, index = factors_of(sum_.body), sum_.indices[0]
+        shares = [factor for factor in factors if self.averages.is_share(factor, index)]
+        read = [factor for factor in factors if isinstance(factor, Apply) and factor.function is self.var]
+        if not len(sum_.indices) == len(shares) == len(read) == 1 or len(factors) != 2:
+            return None
+        *others, last = read[0].arguments
+        return read[0] if last is index and not any(index in other.free for other in others) else None
 
 
 class _Shares(Rewriter):
