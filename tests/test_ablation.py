@@ -398,7 +398,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "coefficients of δ's": (coefficients.Coefficients, "apart", lambda self, value, name: value, steps),
     "shares of quotients": (compression, "with_shares", lambda factors, definitions: tuple(factors), shares),
     "one denominator": (common_factors, "over_one_denominator", lambda term: term, quotient_rule),
-    "angles added": (denominators, "with_angles_added", lambda sum_: iter(()), arm),
+    "angles added": (denominators, "with_angles_added", lambda term: term, arm),
     "networks joined": (common_factors, "joined_networks", lambda term: term, form),
     "connected networks": (saturation, "normalise", lambda term, names: term, log_shares),
     "symmetries of tensors": (Codec, "tensor_laws", lambda self: "", diagonal),

@@ -34,6 +34,7 @@ def test_angles_are_added(written: str, expected: str) -> None:
 
 def test_the_reach_of_an_arm_turns_with_its_elbow_alone() -> None:
     reach = cd.read("(a, b, p, q) ↦ (a cos(p) + b cos(p + q))² + (a sin(p) + b sin(p + q))²")
+    assert str(cd.grad(reach, wrt="a")) == "(a, b, p, q) ↦ 2 (b cos(q) + a)"
     assert str(cd.grad(reach, wrt="q")) == "(a, b, p, q) ↦ -2 a b sin(q)"
     assert str(cd.grad(reach, wrt="p")) == "(a, b, p, q) ↦ 0"
 

@@ -15,11 +15,22 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 
 from combdiff.ir import Add, Number, Primitive, Term, add, factors_of, free_indices, function, mul, negate
+from combdiff.simplification.normal_form.lengths import printed_length
 
 
-def with_angles_added(sum_: Add) -> Iterator[Term]:
+def with_angles_added(term: Term) -> Term:
+    """A term, if it is a sum with two of its terms as one as long as that makes it shorter."""
+    while isinstance(term, Add):
+        shorter = min(_forms(term), key=printed_length, default=term)
+        if printed_length(shorter) >= printed_length(term):
+            break
+        term = shorter
+    return term
+
+
+def _forms(sum_: Add) -> Iterator[Term]:
     """The sum with two of its terms as one function of a sum or difference of two angles, for any two that are that."""
-    parts = [(term, *_taken_apart(term)) for term in sum_.terms if any(map(_angle, factors_of(term)))]
+    parts = [(term, *_taken_apart(term)) for term in sum_.terms if any(map(is_angle, factors_of(term)))]
     yield from _with_squares(sum_, parts)
     for (one, first, above), (other, second, below) in permutations(parts, 2):
         if first not in (second, negate(second)):
@@ -37,7 +48,7 @@ def _with_squares(sum_: Add, parts: Sequence[tuple[Term, Term, Counter[Term]]]) 
         (number, frozenset(factors.items())): term for term in sum_.terms for number, factors in [_taken_apart(term)]
     }
     for square, number, factors in parts:
-        for factor in (each for each, n in factors.items() if n > 1 and _angle(each)):
+        for factor in (each for each, n in factors.items() if n > 1 and is_angle(each)):
             assert isinstance(factor, Primitive)
             rest = factors - Counter({factor: 2})
             term = known.get((negate(number), frozenset(rest.items())))
@@ -54,14 +65,14 @@ def _taken_apart(term: Term) -> tuple[Term, Counter[Term]]:
     return mul(*numbers), Counter({factor: n for factor, n in factors.items() if factor not in numbers})
 
 
-def _angle(factor: Term) -> Term | None:
-    """The angle that a factor is the sine or cosine of."""
-    return factor.arguments[0] if isinstance(factor, Primitive) and factor.name in ("sin", "cos") else None
+def is_angle(term: Term) -> bool:
+    """Whether a term is a sine or cosine."""
+    return isinstance(term, Primitive) and term.name in ("sin", "cos")
 
 
 def _angles(factors: Counter[Term]) -> dict[str, list[Term]] | None:
     """The angles of a sine or cosine times another, by function; None for other products."""
-    if factors.total() != 2 or not all(map(_angle, factors)):
+    if factors.total() != 2 or not all(map(is_angle, factors)):
         return None
     found: dict[str, list[Term]] = {"sin": [], "cos": []}
     for factor in factors.elements():

@@ -58,6 +58,7 @@ from combdiff.ir import (
 )
 from combdiff.polyhedra import doubtful_accesses
 from combdiff.simplification.egraph.extraction import program_cost
+from combdiff.simplification.normal_form.angles import is_angle
 from combdiff.simplification.normal_form.common_factors import factored, in_front, one_network
 from combdiff.simplification.normal_form.common_subnetworks import bind_repeated, read_bound
 from combdiff.simplification.normal_form.denominators import without_fractions_below
@@ -103,8 +104,8 @@ def without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) -
         if length(candidate) < before[1] and _price(candidate) < before:
             return without_short_definitions(candidate, classes)
     found = _without_short_definitions(body, classes)
-    taken_in = [] if _is_long(body) else list(with_factors_taken_in(body))
-    for candidate in (*shared, *taken_in):  # of which some become shorter once short definitions are written out
+    others = () if _is_long(body) else (*with_factors_taken_in(body), *_with_angles_written_out(body))
+    for candidate in (*shared, *others):  # of which some become shorter once short definitions are written out
         other = _without_short_definitions(candidate, classes)
         if length(other) <= length(found) and _price(other) < _price(found):
             found = other
@@ -238,6 +239,16 @@ class _Collecting(Rewriter):
     def _is_power(self, factor: Term) -> bool:
         base = factor.arguments[0] if isinstance(factor, Primitive) and factor.name == "power" else factor
         return base is self.var or (isinstance(base, Apply) and base.function is self.var)
+
+
+def _with_angles_written_out(body: Term) -> Iterator[Term]:
+    """The program with its definitions of sines and cosines written where they are read, which may be of one angle."""
+    bindings, result = split(body)
+    angles = {var: value for var, value in bindings if is_angle(value.body if isinstance(value, Lambda) else value)}
+    if len(angles) > 1:
+        kept = [(var, put_back(value, angles)) for var, value in bindings if var not in angles]
+        items = [put_back(item, angles) for item in items_of(result)]
+        yield _with_values(let(kept, joined(result, items)), factored)
 
 
 def with_factors_taken_in(body: Term) -> Iterator[Term]:

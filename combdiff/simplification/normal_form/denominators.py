@@ -74,7 +74,7 @@ def over_one_denominator(term: Term) -> Term:
     children = tuple(over_one_denominator(child) for child in term.children)
     new = term if children == term.children else term.with_children(children)
     if isinstance(new, Add):
-        return _shortest(new, chain(_forms(new), with_angles_added(new)))
+        return _shortest(new, chain(_forms(new), [with_angles_added(new)]))
     if isinstance(new, Sum):
         return _shortest(new, _with_divisors_summed(new))
     if isinstance(new, Mul) or is_fraction(new):
@@ -218,7 +218,8 @@ def _multiplied(term: Term, parts: Sequence[Part]) -> Iterator[Term]:
         counts = Counter(base for _, powers in found for base in powers)
         collected = (_by_powers(found, base) for base, n in counts.items() if 1 < n < len(found))
         multiplied_out = add(*(mul(number, _product(powers)) for number, powers in found))
-        yield from (form for form in (multiplied_out, *collected) if _work(form) < _work(term))
+        forms = (multiplied_out, with_angles_added(multiplied_out), *collected)
+        yield from (form for form in forms if _work(form) < _work(term))
 
 
 def _with_one_logarithm(sum_: Add) -> Iterator[Term]:
