@@ -11,13 +11,13 @@ Invariant: the value is unchanged, and of real type.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from combdiff.ir.inlining import free_indices
 from combdiff.ir.primitives import TABLE, function, is_branched, power, raised, whole, whole_power
 from combdiff.ir.products import factors_beside, factors_of
 from combdiff.ir.substitution import apply
-from combdiff.ir.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, conj, mul, total
+from combdiff.ir.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, conj, mul, remembered, total
 from combdiff.ir.types import dtype_of
 
 
@@ -34,6 +34,8 @@ def power_of(base: Term, exponent: Term) -> Term:
 
 def with_moduli(exponents: Mapping[Term, int]) -> dict[Term, int]:
     """Factors with their exponents, in which what stands beside its conjugate is a modulus: z² z* is |z|² z."""
+    if not any(map(_conjugates_in, exponents)):
+        return dict(exponents)
     paired: dict[Term, int] = {}
     for base, exponent in exponents.items():
         other = _conjugate_among(base, exponents)
@@ -52,8 +54,13 @@ def _modulus(one: Term, conjugate: Term) -> Term:
     return Primitive("abs", (min(one, conjugate, key=_conjugates_in),))
 
 
-def _conjugate_among(term: Term, others: Iterable[Term]) -> Term | None:
+def _conjugate_among(term: Term, others: Collection[Term]) -> Term | None:
     """The conjugate of a term among others, however it is written: z* − b* of z − b. z + z* has no other."""
+    plain = conj(term)
+    if plain in others:
+        return plain if plain is not term else None
+    if not isinstance(term, Add | Mul):
+        return None
     return next((other for other in others if other is not term and _are_conjugates(term, other)), None)
 
 
@@ -71,6 +78,7 @@ def _are_conjugates(one: Term, other: Term) -> bool:
     return not left
 
 
+@remembered
 def _conjugates_in(term: Term) -> int:
     """How often a conjugate is written in a term."""
     return isinstance(term, Conj) + sum(map(_conjugates_in, term.children))

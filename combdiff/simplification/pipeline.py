@@ -337,7 +337,7 @@ def _pass(body: Term, simplified: Callable[[Term, Known], Term], shown: Callable
             kept.extend(coefficients.bound)
             replacement[var] = found
             continue
-        new, found = where_real(var, found, spelled_out(found, definitions), body)
+        new, found = where_real(var, found, definitions, body)
         spelled = spelled_out(found, definitions)
         new = with_symmetries(new, spelled)
         replacement[var] = found if light else new

@@ -101,7 +101,11 @@ def without_known_symmetries(body: Term) -> Term:
 
 
 def spelled_out(value: Term, definitions: Mapping[Var, Term]) -> Term:
-    """A value with definitions written out in it, where it is not long then."""
+    """An element-wise value with definitions written out in it, where it is not long then."""
+    return _written_out(value, definitions) if isinstance(value, Lambda) else value
+
+
+def _written_out(value: Term, definitions: Mapping[Var, Term]) -> Term:
     whole = put_back(value, definitions)
     return whole if symbols(whole) <= MOST_SYMBOLS else value
 
@@ -148,18 +152,18 @@ class BranchArguments:
         return var in self.inside or (var in self.radicands and not is_nonnegative(value))
 
 
-def where_real(var: Var, value: Term, whole: Term, program: Term) -> tuple[Var, Term]:
+def where_real(var: Var, value: Term, definitions: Mapping[Var, Term], program: Term) -> tuple[Var, Term]:
     """A binding of complex type as one of real type, of Re of the value, if that has its conjugate's canonical form.
 
-    `whole` is the value with definitions written out. Not one that `program` takes as an argument of a function with a
-    branch cut.
+    That may be seen only with `definitions` written out. Not one that `program` takes as an argument of a function with
+    a branch cut.
     """
     space = var.type
     body = value.body if isinstance(value, Lambda) else value
-    written = whole.body if isinstance(whole, Lambda) else whole
     assert isinstance(space, Space)
     if space.dtype is not complex or type_of(body) != Space(dtype=complex):
         return var, value
+    written = _written_out(body, definitions)
     if BranchArguments.of(program).keep(var, body) or not _have_one_form(written, conj(written)):
         return var, value
     real = function("real", body)
