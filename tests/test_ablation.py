@@ -343,6 +343,10 @@ def arm(a: Number, b: Number, p: Number, x: Number):
     return (a * cd.cos(p) + b * cd.cos(p + x)) ** 2 + (a * cd.sin(p) + b * cd.sin(p + x)) ** 2
 
 
+def perihelion(a: Number, x: Number):
+    return a * (1 - x**2) / (1 + x)
+
+
 def quotient_rule(x: Vector, y: Vector):
     return cd.sum(lambda i: (y[i] * x[i] + 1) / (2 * x[i] + y[i]))
 
@@ -399,6 +403,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "shares of quotients": (compression, "with_shares", lambda factors, definitions: tuple(factors), shares),
     "one denominator": (common_factors, "over_one_denominator", lambda term: term, quotient_rule),
     "angles added": (denominators, "with_angles_added", lambda term: term, arm),
+    "polynomials divided": (denominators, "exact_quotient", lambda *_: None, perihelion),
     "networks joined": (common_factors, "joined_networks", lambda term: term, form),
     "connected networks": (saturation, "normalise", lambda term, names: term, log_shares),
     "symmetries of tensors": (Codec, "tensor_laws", lambda self: "", diagonal),

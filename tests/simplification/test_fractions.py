@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import combdiff as cd
-from combdiff.ir import ONE, Number, Range, Space, Var, add, divide, function, mul, raised, unequal
+from combdiff.ir import ONE, Number, Range, Space, Var, add, divide, function, mul, raised, tidy, unequal
 from combdiff.ir.interpreter import evaluate
 from combdiff.simplification.normal_form.denominators import over_one_denominator, without_fractions_below
+from combdiff.simplification.normal_form.polynomials import Product, exact_quotient
 
 Vector = cd.Space("n")
 
@@ -181,6 +182,45 @@ def test_products_of_multiples_of_a_sum_have_one_base(factors: list[tuple[Fracti
     simple = cd.simplify(written)
     assert len(re.findall("x", str(simple).partition("↦")[2])) <= 1, simple
     assert np.isclose(simple(0.7, -1.3), written(0.7, -1.3), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("(x^2 - y^2) / (x - y)", "x + y"),
+        ("(x^2 - y^2) / (y - x)", "-x - y"),
+        ("(6 x^2 - 6) / (3 x - 3)", "2 (1 + x)"),
+        ("y (1 + x (2 + x)) / (1 + x)^2", "y"),
+        ("(exp(x)^2 - 1) / (exp(x) - 1)", "1 + exp(x)"),
+        ("(x^2 - 2) / (x - 1)", "(x² - 2) / (x - 1)"),
+        ("(x^9 - 1) / (x - 1)", "(x⁹ - 1) / (x - 1)"),  # the quotient has nine terms
+    ],
+)
+def test_what_divides_without_rest_is_divided_by(written: str, expected: str) -> None:
+    assert str(cd.simplify(cd.read(f"(x, y) ↦ {written}"))) == f"(x, y) ↦ {expected}"
+
+
+FACTORS = st.lists(st.tuples(MULTIPLES, st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=3)
+
+
+@given(FACTORS, FACTORS)
+def test_a_product_of_polynomials_is_divided_by_each(one: list[Any], other: list[Any]) -> None:
+    x, y = Var("x", Space()), Var("y", Space())
+
+    def polynomial(terms: list[Any]) -> list[Product]:
+        return [(Number(tidy(c)), {base: n for base, n in ((x, n), (y, m)) if n}) for c, n, m in terms]
+
+    def value(terms: Any) -> float:
+        return sum(float(c.real) * 0.7 ** p.get(x, 0) * (-1.3) ** p.get(y, 0) for c, p in terms)
+
+    whole = polynomial([(a * b, n + p, m + q) for a, n, m in one for b, p, q in other])
+    found = exact_quotient(whole, polynomial(other), most=20)
+    sums: dict[tuple[int, int], Fraction] = {}
+    for c, n, m in other:
+        sums[n, m] = sums.get((n, m), Fraction(0)) + c
+    if any(sums.values()):
+        assert found is not None
+        assert np.isclose(value(found), value(polynomial(one)), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(

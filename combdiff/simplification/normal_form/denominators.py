@@ -56,6 +56,7 @@ from combdiff.simplification.normal_form.angles import with_angles_added
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.joined_networks import primitive
 from combdiff.simplification.normal_form.lengths import is_negative, printed_length
+from combdiff.simplification.normal_form.polynomials import exact_quotient
 
 MOST_TERMS = 12  # of a numerator that is multiplied out
 MOST_POWER = 4  # of a sum in it
@@ -79,7 +80,7 @@ def over_one_denominator(term: Term) -> Term:
         return _shortest(new, _with_divisors_summed(new))
     if isinstance(new, Mul) or is_fraction(new):
         forms = (*_gathered(new), *_opened(new), *_divided(new), *_multiplied(new, [_powers(new)]), *_under_sums(new))
-        forms += (*_with_logarithm_turned_over(new),)
+        forms += (*_divided_without_rest(new), *_with_logarithm_turned_over(new))
         return _shortest(new, forms)
     return new
 
@@ -339,6 +340,36 @@ def _opened(term: Term) -> Iterator[Term]:
                 opened = _times(others, {each: m * n for each, m in found.items()})
                 numbers, opened = _with_one_sum(_number(mul(number, raised(inner, n.numerator))), opened)
                 yield mul(numbers, _product(opened))
+
+
+def _divided_without_rest(term: Term) -> Iterator[Term]:
+    """A product with its sums over the one that divides them, as often as they do without a rest."""
+    number, powers = _powers(term)
+    sums: Powers = {base: n for base, n in powers.items() if isinstance(base, Add) and n.denominator == 1}
+    above = _polynomial({base: n for base, n in sums.items() if n > 0})
+    for divisor in (base for base, n in sums.items() if n < 0):
+        below, times = _polynomial({divisor: 1}), 0
+        quotient = above
+        while quotient and below and times < -sums[divisor]:
+            found = exact_quotient(quotient, below, MOST_TERMS)
+            if found is None:
+                break
+            quotient, times = found, times + 1
+        if quotient and times:
+            others = {base: n for base, n in powers.items() if sums.get(base, 0) <= 0}
+            sum_ = add(*(mul(each, _product(inner)) for each, inner in quotient))
+            yield mul(number, _product(_times(others, {divisor: times})), *primitive(sum_))
+
+
+def _polynomial(sums: Powers) -> list[Part] | None:
+    """A product of sums multiplied out, the sums in them too; None where there are none, or it is not short."""
+    found = _multiplied_out(ONE, sums) if sums else None
+    while found and any(isinstance(base, Add) for _, powers in found for base in powers):
+        opened = [_multiplied_out(*part) for part in found]
+        if None in opened or sum(len(parts or ()) for parts in opened) > MOST_TERMS**2:
+            return None
+        found = _collected(part for parts in opened for part in parts or ())
+    return found
 
 
 def _divided(term: Term) -> Iterator[Term]:
