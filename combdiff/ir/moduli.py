@@ -125,7 +125,7 @@ def _is_part_of_product(term: Term) -> bool:
 
 
 def with_real_moduli(term: Term, *, inside_roots: bool) -> Term | None:
-    """A number with Re(z* z) for its products of z and z*, None where other parts of it are complex, too.
+    """A number with Re(z* z) for its products of z and z*, 2 Re z for z + z*, None where other parts are complex, too.
 
     Those inside arguments of functions as well, of functions with a branch cut if `inside_roots`: √ of a negative
     number is none where that is of real type.
@@ -146,6 +146,9 @@ def with_real_moduli(term: Term, *, inside_roots: bool) -> Term | None:
             left.remove(partner)
             plain = min(base, other, key=_conjugates_in)
             real: Term | None = raised(function("real", mul(conj(plain), plain)), exponent)
+        elif isinstance(term, Add) and (other := _conjugate_among(one, left)) is not None:
+            left.remove(other)
+            real = mul(Number(2), function("real", min(one, other, key=_conjugates_in)))
         else:
             real = with_real_moduli(one, inside_roots=inside_roots)
         if real is None:
