@@ -78,7 +78,7 @@ from combdiff.simplification.normal_form.coefficients import Coefficients
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import bind_common, read_bound
 from combdiff.simplification.normal_form.contraction import without_deltas
-from combdiff.simplification.normal_form.definitions import without_short_definitions
+from combdiff.simplification.normal_form.definitions import with_logarithms_joined, without_short_definitions
 from combdiff.simplification.normal_form.denominators import is_fraction, without_fractions_below
 from combdiff.simplification.normal_form.expansion import is_patched, offers_delta
 from combdiff.simplification.normal_form.given_by_steps import with_results_of_steps
@@ -191,7 +191,7 @@ def _written_out(body: Term, rules: tuple[str, ...]) -> Term:
     known = with_known_symmetries(body)
     with unrecorded():  # the laws that are tried on the way are no steps
         found = without_short_definitions(known, lambda whole: ProgramClasses(whole, rules, _of_matrices(whole)))
-        found = with_results_of_steps(found)  # shares have names now
+        found = with_logarithms_joined(with_results_of_steps(found))  # shares have names now
     return body if found is known else without_known_symmetries(found)
 
 

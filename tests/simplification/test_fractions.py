@@ -291,3 +291,11 @@ def test_of_a_long_denominator_little_cancels() -> None:
         return cd.tensor(lambda i: 1 / t(i) - x[i] / t(i) ** 2)
 
     assert str(cd.simplify(f)).splitlines()[-1] == "  i ↦ 1 / t[i] - x[i] / t[i]²"
+
+
+@pytest.mark.parametrize("share", ["1 / (1 + exp(-z[i]))", "expit(z[i])"])
+def test_logarithms_of_what_is_computed_are_not_joined(share: str) -> None:
+    """(1 - p)/p is ∞ where p is 0 for a computer, and the logarithm of p a number."""
+    program = cd.read(f"z (n), y (n)\n(z, y) ↦\n  p[i] = {share}\n  Σ_i y[i] (log(1 - p[i]) - log(p[i]))")
+    slope = cd.grad(program, wrt="y")
+    np.testing.assert_allclose(slope(np.array([-800.0, -40.0, 1.0]), np.ones(3)), [800.0, 40.0, -1.0], rtol=1e-12)

@@ -61,7 +61,7 @@ from combdiff.simplification.egraph.extraction import program_cost
 from combdiff.simplification.normal_form.angles import is_angle
 from combdiff.simplification.normal_form.common_factors import factored, in_front, one_network
 from combdiff.simplification.normal_form.common_subnetworks import bind_repeated, read_bound
-from combdiff.simplification.normal_form.denominators import without_fractions_below
+from combdiff.simplification.normal_form.denominators import JoiningLogarithms, without_fractions_below
 from combdiff.simplification.normal_form.lengths import length
 from combdiff.simplification.normal_form.repeated_parts import with_repeated_named
 from combdiff.simplification.normal_form.shares import with_averages_apart, with_named_shares
@@ -353,6 +353,12 @@ def _with_values(body: Term, changed: Callable[[Term], Term]) -> Term:
         return value if isinstance(value, Implicit) or is_call(value) else changed(value)
 
     return let([(bound, value_of(value)) for bound, value in bindings], joined(result, map(value_of, items_of(result))))
+
+
+def with_logarithms_joined(body: Term) -> Term:
+    """A let program with log(x/y) for log x − log y of data, where that is safe and shorter."""
+    joining = JoiningLogarithms(frozenset(var for var, _ in split(body)[0]))
+    return _with_values(body, joining.run)
 
 
 def _is_in_an_equation(var: Var, body: Term) -> bool:

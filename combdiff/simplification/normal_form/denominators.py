@@ -47,6 +47,7 @@ from combdiff.ir import (
     put_back,
     raised,
     remembered,
+    subterms,
     tidy,
     total,
     whole_power,
@@ -80,8 +81,7 @@ def over_one_denominator(term: Term) -> Term:
         return _shortest(new, _with_divisors_summed(new))
     if isinstance(new, Mul) or is_fraction(new):
         forms = (*_gathered(new), *_opened(new), *_divided(new), *_multiplied(new, [_powers(new)]), *_under_sums(new))
-        forms += (*_divided_without_rest(new), *_with_logarithm_turned_over(new))
-        return _shortest(new, forms)
+        return _shortest(new, (*forms, *_divided_without_rest(new)))
     return new
 
 
@@ -162,7 +162,6 @@ def _forms(sum_: Add) -> Iterator[Term]:
         others = [part for part, has in zip(sum_.terms, fractional, strict=True) if not has]
         yield from (add(*others, form) for form in (_forms(fractions) if isinstance(fractions, Add) else ()))
     yield from _multiplied(sum_, parts)
-    yield from _with_one_logarithm(sum_)
     bases = dict.fromkeys(base for _, powers in parts for base in powers)
     exponents = {base: [powers.get(base, 0) for _, powers in parts] for base in bases}
     symbolic = {base.children[0] for base in bases if _is_symbolic_power(base)}
@@ -223,35 +222,50 @@ def _multiplied(term: Term, parts: Sequence[Part]) -> Iterator[Term]:
         yield from (form for form in forms if _work(form) < _work(term))
 
 
-def _with_one_logarithm(sum_: Add) -> Iterator[Term]:
-    """A sum with log(x/y) for log x − log y, where x + y is a number: others may be too far apart to be divided."""
-    logarithms = [(term, *found) for term in sum_.terms if (found := _logarithm(term)) is not None]
-    for (one, front, x), (other, back, y) in permutations(logarithms, 2):
-        if is_negative(front) or negate(front) is not back or not _adds_up(x, y):
-            continue
-        others = (term for term in sum_.terms if term not in (one, other))
-        yield add(mul(front, function("log", _over(x, y))), *others)
+class JoiningLogarithms(Rewriter):
+    """Writes log(x/y) for log x − log y of data whose sum is a number: log(1 − p) − log(p) is log((1 − p)/p).
+
+    The quotient of other numbers may be ∞ or 0 where the logarithms are not, and what is `named`, or a function, may be
+    too near to 0 for it.
+    """
+
+    def __init__(self, named: frozenset[Var]) -> None:
+        super().__init__()
+        self.named = named
+
+    def node(self, term: Term) -> Term:
+        """The term with its logarithms joined where that is shorter."""
+        new = self.inside(term)
+        return _shortest(new, self._forms(new)) if isinstance(new, Add | Mul) else new
+
+    def _forms(self, term: Term) -> Iterator[Term]:
+        if isinstance(term, Add):
+            logarithms = [(part, *found) for part in term.terms if (found := self._logarithm(part)) is not None]
+            for (one, front, x), (other, back, y) in permutations(logarithms, 2):
+                if not is_negative(front) and negate(front) is back and _adds_up(x, y):
+                    others = (part for part in term.terms if part not in (one, other))
+                    yield add(mul(front, function("log", _over(x, y))), *others)
+        elif (found := self._logarithm(term)) and is_negative(term) and is_fraction(found[1]):
+            yield mul(negate(found[0]), function("log", _over(ONE, found[1])))
+
+    def _logarithm(self, term: Term) -> tuple[Term, Term] | None:
+        """A term as the other factors of a logarithm of data, and these; None for what has none, or more."""
+        logarithms = [f for f in factors_of(term) if isinstance(f, Primitive) and f.name == "log"]
+        if len(logarithms) != 1 or not self._is_data(inside := logarithms[0].arguments[0]):
+            return None
+        return mul(*factors_beside(logarithms[0], term)), inside
+
+    def _is_data(self, term: Term) -> bool:
+        """Whether a real number is made of parameters by sums, products and quotients."""
+        parts = (part for part in subterms(term) if isinstance(part, Primitive | Sum))
+        plain = all(whole_power(part)[1] != 1 for part in parts)
+        return plain and dtype_of(term) is not complex and term.free.isdisjoint(self.named)
 
 
 def _over(x: Term, y: Term) -> Term:
     """x / y, each base once."""
     (above, over), (below, under) = _powers(x), _powers(y)
     return mul(above, raised(below, -1), _product(_quotient(over, under)))
-
-
-def _with_logarithm_turned_over(term: Term) -> Iterator[Term]:
-    """A product with log(y/x) for −log(x/y)."""
-    found = _logarithm(term)
-    if found and is_negative(term) and is_fraction(found[1]):
-        yield mul(negate(found[0]), function("log", _over(ONE, found[1])))
-
-
-def _logarithm(term: Term) -> tuple[Term, Term] | None:
-    """A term as the other factors of a logarithm and the real number that it is of; None for what has none, or more."""
-    logarithms = [f for f in factors_of(term) if isinstance(f, Primitive) and f.name == "log"]
-    if len(logarithms) != 1 or dtype_of(logarithms[0].arguments[0]) is complex:
-        return None
-    return mul(*factors_beside(logarithms[0], term)), logarithms[0].arguments[0]
 
 
 def _adds_up(x: Term, y: Term) -> bool:
