@@ -1,5 +1,6 @@
 """Even powers of absolute values: smooth at 0, and read without sign(z)."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def test_they_read_as_they_are_written_and_have_no_sign_in_derivatives() -> None
     assert str(cd.grad(quartic)) == "(z, b) ↦ d ↦ 4 z[d] (|z[d]|² - b[d])"
     for derivative in (cd.grad(phases, "z"), cd.hessian(phases, "z")):
         assert "sign" not in str(derivative)
-        assert "|" not in str(derivative).replace("|t[i]|²", "")
+        assert "|" not in re.sub(r"\|[^|]*\|²", "", str(derivative))  # squared moduli alone
 
 
 @pytest.mark.parametrize("simplify", [True, False])
