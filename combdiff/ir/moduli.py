@@ -41,17 +41,18 @@ def with_moduli(exponents: Mapping[Term, int]) -> dict[Term, int]:
         other = _conjugate_among(base, exponents)
         pairs = 0 if other is None else min(exponent, exponents[other])
         if other is not None and pairs:
-            modulus = _modulus(base, other)
+            modulus = Primitive("abs", (_plainer(base, other),))
             paired[modulus] = 2 * pairs + exponents.get(modulus, 0)
         if isinstance(base, Mul) and len(base.factors) == 2 and _are_conjugates(*base.factors):
-            paired[_modulus(*base.factors)] = 2 * exponent
+            paired[Primitive("abs", (_plainer(*base.factors),))] = 2 * exponent
         elif exponent > pairs:
             paired.setdefault(base, exponent - pairs)
     return paired
 
 
-def _modulus(one: Term, conjugate: Term) -> Term:
-    return Primitive("abs", (min(one, conjugate, key=_conjugates_in),))
+def _plainer(one: Term, conjugate: Term) -> Term:
+    """The one of two conjugates with fewer conjugates in it: z of z and z*."""
+    return min(one, conjugate, key=_conjugates_in)
 
 
 def _conjugate_among(term: Term, others: Collection[Term]) -> Term | None:
@@ -144,11 +145,11 @@ def with_real_moduli(term: Term, *, inside_roots: bool) -> Term | None:
         other = _conjugate_among(base, [whole_power(each)[0] for each in left]) if isinstance(term, Mul) else None
         if other is not None and (partner := raised(other, exponent)) in left:
             left.remove(partner)
-            plain = min(base, other, key=_conjugates_in)
+            plain = _plainer(base, other)
             real: Term | None = raised(function("real", mul(conj(plain), plain)), exponent)
         elif isinstance(term, Add) and (other := _conjugate_among(one, left)) is not None:
             left.remove(other)
-            real = mul(Number(2), function("real", min(one, other, key=_conjugates_in)))
+            real = mul(Number(2), function("real", _plainer(one, other)))
         else:
             real = with_real_moduli(one, inside_roots=inside_roots)
         if real is None:

@@ -123,6 +123,11 @@ def _terms(value: Term, *, opened: bool = False) -> tuple[Term, ...]:
     return tuple(mul(*others, term) for term in sums[0].terms)
 
 
+def _opened(term: Term) -> Term:
+    """A sum with the sums in it, and numbers times sums, as its own terms; other terms as they are."""
+    return add(*(part for each in term.terms for part in _terms(each))) if isinstance(term, Add) else term
+
+
 class _Averages(Rewriter):
     """Reads c + Σ_i p[i] t[i] for Σ_i p[i] (c + t[i])."""
 
@@ -136,9 +141,7 @@ class _Averages(Rewriter):
         new = self.inside(term)
         if isinstance(new, Sum):
             return self._apart(new)
-        if isinstance(new, Add) and new is not term:
-            return add(*(part for each in new.terms for part in _terms(each)))
-        return new
+        return new if new is term else _opened(new)
 
     def _apart(self, sum_: Sum) -> Term:
         factors = factors_of(sum_.body)
@@ -182,9 +185,7 @@ class _AveragesOfNames(Rewriter):
             return add(apply(self.constant, arguments), apply(self.var, arguments))
         self.is_read_whole |= term is self.var
         new = self.inside(term)
-        if isinstance(new, Add) and new is not term:
-            return add(*(part for each in new.terms for part in _terms(each)))
-        return new
+        return new if new is term else _opened(new)
 
     def _averaged(self, sum_: Sum) -> Apply | None:
         """What a Σ over all shares is of, if it is of these times the definition alone."""
