@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import combdiff as cd
+from combdiff.testing import random_array
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,15 @@ def test_sums_of_products_keep_their_values(terms: list[str], imaginary: bool) -
     written = cd.read(f"(a, x, y, z) ↦ {text}", spaces)
     at = np.array([0.7, -1.3, 0.4, 2.1]) + (1j * np.array([0.2, 0.5, -0.8, 0.3]) if imaginary else 0)
     assert np.isclose(cd.simplify(written)(*at), written(*at), rtol=1e-12, atol=1e-12)
+
+
+def test_sines_of_sines_are_written_out_together() -> None:
+    supersymmetric = cd.Space("n", "n", "n", dtype=complex, symmetry=["A[i,j,k] = A[j,i,k]", "A[i,j,k] = A[k,j,i]"])
+
+    @cd.program
+    def twice(A: supersymmetric):
+        x = cd.tensor(lambda i: 2 * A[i, i, i])
+        y = cd.tensor(lambda i: cd.sin(x[i] / (2 + abs(x[i]) ** 2)))
+        return cd.tensor(lambda i: cd.sin(y[i] / (2 + abs(y[i]) ** 2)))
+
+    assert cd.testing.check_routes(twice, A=random_array(supersymmetric, np.random.default_rng(1), {"n": 2})) < 1e-5

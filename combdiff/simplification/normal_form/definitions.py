@@ -244,7 +244,10 @@ class _Collecting(Rewriter):
 def _with_angles_written_out(body: Term) -> Iterator[Term]:
     """The program with its definitions of sines and cosines written where they are read, which may be of one angle."""
     bindings, result = split(body)
-    angles = {var: value for var, value in bindings if is_angle(value.body if isinstance(value, Lambda) else value)}
+    angles: dict[Var, Term] = {}
+    for var, value in bindings:
+        if is_angle(value.body if isinstance(value, Lambda) else value):
+            angles[var] = put_back(value, angles)  # of an angle, perhaps, that is a sine itself
     if len(angles) > 1:
         kept = [(var, put_back(value, angles)) for var, value in bindings if var not in angles]
         items = [put_back(item, angles) for item in items_of(result)]
