@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
 
-from combdiff.ir import Lambda, Names, Term, Tuple, Var, canonical_names, lambda_, letters_of, readable
+from combdiff.ir import Lambda, Names, Term, Tuple, Var, canonical_names, lambda_, letters_of, readable, share
 from combdiff.printing import latex, text
 from combdiff.records import dataclass
 from combdiff.simplification import (
@@ -86,11 +86,16 @@ class Explanation:
 
     @working("printing")
     def __str__(self) -> str:
-        lines = [text(Lambda(self.parameters, self.raw))]
+        first, last = map(text, self._ends())
+        lines = [first]
         for number, (step, old, new) in enumerate(self.shown(), start=1):
             place = f", in {step.place}" if step.place else ""
             lines += [f"{number}. {step.law}{place}", f"     {_indented(text(old))}", f"   → {_indented(text(new))}"]
-        return "\n".join([*lines, text(Lambda(self.parameters, self.result))])
+        return "\n".join([*lines, last])
+
+    def _ends(self) -> tuple[Lambda, Lambda]:
+        """The raw program, its iterations and long parts by name, and the result."""
+        return Lambda(self.parameters, share(self.raw)), Lambda(self.parameters, self.result)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as programs are, with the primitives of rule files that its terms need."""
@@ -104,7 +109,7 @@ class Explanation:
             place = f" <small>in {html.escape(step.place)}</small>" if step.place else ""
             cells = (f"{number}", f"{html.escape(step.law)}{place}", _formula(old), _formula(new))
             rows.append("".join(f'<td style="text-align:left">{cell}</td>' for cell in cells))
-        ends = (_formula(Lambda(self.parameters, body)) for body in (self.raw, self.result))
+        ends = map(_formula, self._ends())
         first, last = (f'<tr><td colspan="4" style="text-align:left">{end}</td></tr>' for end in ends)
         head = "<tr><th></th><th>law</th><th>before</th><th>after</th></tr>"
         return f"<table>{first}{head}{''.join(f'<tr>{row}</tr>' for row in rows)}{last}</table>"

@@ -151,6 +151,23 @@ def test_html_shows_formulas() -> None:
 
 
 @pytest.mark.thorough
+def test_explanations_of_long_programs_name_their_iterations() -> None:
+    @cd.program
+    def long(x: Vector, w: cd.Space("T")):
+        def step(s, w):
+            t = np.sin(s * x[0])
+            return t / (2 + t**2) + s / (2 + s**2) + w, t
+
+        s, y = cd.scan(step, x[1], w)
+        z = s / (2 + s**2)
+        u = np.exp(z * y / (1 + y**2)) / (1 + z**2)
+        return (np.tanh(u) * y).sum() + np.cos(z / (2 + z**2))
+
+    explanation = cd.grad(long, "x").explain()
+    assert "s[0] = x[1]" in str(explanation)
+    assert r"s_{0} = x_{1}" in explanation._repr_html_()
+
+
 def test_laws_of_a_rule_file_are_named(tmp_path: Any) -> None:
     file = tmp_path / "mine.egg"
     file.write_text(

@@ -1,5 +1,6 @@
 """What derivatives of iterations compute again of the states, as the steps have it, is read from the steps."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 from backends import back, converted, double_precision
 
 import combdiff as cd
+from combdiff.ir import Lambda, Tuple, Var, add, let, mul, split
+from combdiff.simplification.normal_form.given_by_steps import with_results_of_steps
 from combdiff.testing import check_grad, check_routes
 
 Vector, Matrix = cd.Space("n"), cd.Space("n", "n")
@@ -116,6 +119,28 @@ def test_it_is_computed_once() -> None:
     n, steps = 50, 20
     products = [row for row in gradient.cost(n=n, T=steps).rows if row.flops >= 2 * n * n * steps]
     assert len(products) <= 3
+
+
+@cd.program
+def powers(x: cd.Space("n"), w: cd.Space("T")):
+    """Products of factors that are there more than once: x[0]³ s² is x[0] (x[0] s)²."""
+    s = cd.scan(lambda s, w: (s * x[0] + w, s), x[1], w)[1]
+    return (x[0] * s).sum(), (x[0] * x[0] * s).sum(), (x[0] * x[0] * x[0] * s * s).sum(), (x[0] * s * s * s).sum()
+
+
+def test_a_factor_goes_as_often_as_it_is_read() -> None:
+    (state, scan), *bindings = split(powers.term.body)[0]
+    (sum_,) = scan.outputs
+    part = Var("p", cd.Space())
+    product, rest = sum_.terms
+    step = let([(part, product)], Tuple((add(part, part, mul(part, part), rest),)))
+    steps = replace(scan, step=Lambda(scan.variables, step))
+    before = let([(state, steps), *bindings], split(powers.term.body)[1])
+    after = with_results_of_steps(before)
+    one, other = (replace(powers, term=Lambda(powers.parameters, body), steps=None) for body in (before, after))
+    at = np.array([0.7, -1.2]), np.array([0.3, 0.2, 0.5])
+    np.testing.assert_allclose(one(*at), other(*at), rtol=1e-12)
+    assert "x[0] p[i]²" in str(other)
 
 
 def test_large_exponents_stay_beside_what_cancels_them() -> None:

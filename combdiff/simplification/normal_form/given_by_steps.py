@@ -40,6 +40,7 @@ from combdiff.ir import (
     assumed,
     canonical_names,
     dtype_of,
+    factors_of,
     families,
     free_indices,
     is_index,
@@ -339,34 +340,39 @@ class _StepReader(Rewriter):
             term = self._with_products_read(term)
         return self.inside(term)
 
-    def _with_products_read(self, product: Mul) -> Term:
-        """A product with some of its factors read, if they are all there is to a product that steps compute."""
-        numbers = {factor: self.reading.numbers.run(factor) for factor in product.factors}
+    def _with_products_read(self, product: Term) -> Term:
+        """A product with some of its factors read, as often as they are all there is to a product that steps compute.
+
+        x³ s² is x (x s)²: a factor may be there several times, and goes as often as it is read.
+        """
+        numbers = [(factor, self.reading.numbers.run(factor)) for factor in factors_of(product)]
         for number in self.reading.results:
             made = self.reading.numbers.made[number]
             wanted = made.body.factors if isinstance(made.body, Mul) else ()
             for factors, at in _matches(wanted, numbers, {}) if wanted else ():
                 if all(index in at for index in made.parameters):
                     read = self.reading.given(Apply(number, tuple(at[index] for index in made.parameters)))
-                    rest = [factor for factor in product.factors if factor not in factors]
-                    return mul(*rest, read) if read is not None else product
+                    rest = list(factors_of(product))
+                    for factor in factors:
+                        rest.remove(factor)
+                    return self._with_products_read(mul(*rest, read)) if read is not None else product
         return product
 
 
 def _matches(
-    wanted: Sequence[Term], numbers: Mapping[Term, Term], at: Mapping[Term, Term]
+    wanted: Sequence[Term], numbers: Sequence[tuple[Term, Term]], at: Mapping[Term, Term]
 ) -> Iterator[tuple[tuple[Term, ...], Mapping[Term, Term]]]:
     """The factors that have the numbers that are wanted, with what stands there for each index of these."""
     if not wanted:
         yield (), at
         return
     first, *others = wanted
-    for factor, number in numbers.items():
+    for place, (factor, number) in enumerate(numbers):
         alike = isinstance(first, Apply) and isinstance(number, Apply) and first.function is number.function
         pairs = zip(first.children[1:], number.children[1:], strict=True) if alike else ()
         found = dict(at)
-        if alike and all(found.setdefault(index, place) is place for index, place in pairs):
-            left = {other: each for other, each in numbers.items() if other is not factor}
+        if alike and all(found.setdefault(index, argument) is argument for index, argument in pairs):
+            left = [*numbers[:place], *numbers[place + 1 :]]
             for factors, places in _matches(others, left, found):
                 yield (factor, *factors), places
 
