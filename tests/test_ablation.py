@@ -29,9 +29,10 @@ from combdiff.ir.domains import Real
 from combdiff.planning import checkpointed, lowering, planning, sliced
 from combdiff.planning import passes as passes_room
 from combdiff.planning.lowering import joining, lower, mask_elimination, shifts
+from combdiff.planning.lowering.graph import Graph
 from combdiff.planning.operations.operation import Step
 from combdiff.planning.operations.reads import Read
-from combdiff.planning.operations.words import Pattern
+from combdiff.planning.operations.words import UNIT, Pattern
 from combdiff.planning.passes import fusion, slicing, structured
 from combdiff.planning.passes import pipeline as passes
 from combdiff.planning.plan import Plan, cost, peak, rounds
@@ -397,6 +398,10 @@ def cross_entropy(W: cd.Space("c", "k"), U: cd.Space("k", "n"), x: Vector, y: cd
     return -(y * np.log(np.exp(z) / np.exp(z).sum())).sum()
 
 
+def squared_form(A: cd.Space("n", "n"), x: Vector):
+    return (x @ A @ x) ** 2
+
+
 NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "sums counted from elsewhere": (canonical, "moves", lambda term: iter([term]), around),
     "coefficients of δ's": (coefficients.Coefficients, "apart", lambda self, value, name: value, steps),
@@ -405,6 +410,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "angles added": (denominators, "with_angles_added", lambda term: term, arm),
     "polynomials divided": (denominators, "exact_quotient", lambda *_: None, perihelion),
     "networks joined": (common_factors, "joined_networks", lambda term: term, form),
+    "sums of transposes": (definitions, "with_transposes_joined", lambda term: term, squared_form),
     "connected networks": (saturation, "normalise", lambda term, names: term, log_shares),
     "symmetries of tensors": (Codec, "tensor_laws", lambda self: "", diagonal),
     "common factors": (pipeline, "factored", lambda value, **_: value, form),
@@ -944,6 +950,7 @@ LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callabl
         squares,
         flops,
     ),
+    "sums of transposes term by term": (Graph, "_transposes", lambda *_: (UNIT, []), gradient, squared_form, flops),
     "intermediates opened": (lower, "summed_intermediates", lambda program: frozenset(), cd.program, opened, peak),
     "symmetries of arguments": (lower, "exchanges", unmoved, cd.program, turned, flops),
     "loops with a condition beside what they move": (

@@ -1,9 +1,10 @@
-"""Sums of products that are one product with the sum of what differs: diagonals and triangles beside a matrix."""
+"""Sums of products that are one product with the sum of what differs, and products that are multiplied term by term."""
 
 import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.testing import random_arrays
 
 RNG = np.random.default_rng(4)
 
@@ -42,3 +43,34 @@ def test_sums_of_triangles_are_multiplied_within_them(first: int, second: int) -
     np.testing.assert_array_equal(np.isfinite(found[:, 1]), np.logical_not(seen))
     np.testing.assert_allclose(found[~np.array(seen)], finite[~np.array(seen)])
     np.testing.assert_allclose(found[:, 2:], finite[:, 2:])
+
+
+Matrix, Vector = cd.Space("n", "n"), cd.Space("n")
+Matrices, Complex = cd.Space("b", "n", "n"), cd.Space("n", "n", dtype=complex)
+TRANSPOSED = {
+    "matrix": (lambda A, x: (A + A.T) @ x, Matrix, Vector, True),
+    "multiple": (lambda A, x: x @ (A / 2 + A.T / 2), Matrix, Vector, True),
+    "adjoint": (lambda A, x: (A + A.conj().T) @ x, Complex, cd.Space("n", dtype=complex), True),
+    "conjugate": (lambda A, x: np.conj(A + A.T) @ x, Complex, Vector, True),
+    "matrices": (lambda A, x: ((A + A.swapaxes(1, 2)) @ x[:, :, None])[:, :, 0], Matrices, cd.Space("b", "n"), True),
+    "read elsewhere": (lambda A, x: ((A + A.T) @ x) * (x @ A @ x), Matrix, Vector, True),
+    "difference": (lambda A, x: (A - A.T) @ x, Matrix, Vector, False),
+    "columns": (lambda A, x: (A + A.T) @ x, Matrix, cd.Space("n", "m"), False),
+    "weights": (lambda A, x: ((A + A.T) * A).sum() * x, Matrix, Vector, False),
+}
+
+
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_sums_of_transposes_are_multiplied_by_vectors_term_by_term(name: str) -> None:
+    """Differences are not, which may be small beside what they are of; and matrices are added up for many columns."""
+    value, array, vector, term_by_term = TRANSPOSED[name]
+
+    @cd.program
+    def product(A: array, x: vector):
+        return value(A, x)
+
+    sizes = {"n": 4, "b": 2, "m": 3}
+    at = random_arrays(product.parameters, RNG, sizes)
+    np.testing.assert_allclose(product(*at.values()), value(*at.values()), rtol=1e-12)
+    sums = [row for row in product.cost().rows if row.operation == "combine" and len(row.shape) == array.order]
+    assert len(sums) == (not term_by_term)

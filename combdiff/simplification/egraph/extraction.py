@@ -270,6 +270,8 @@ def parts_cost(term: Term) -> Mapping[Term, float]:
     costs: dict[Term, float] = {}
     if isinstance(term, Delta) and reduced_index(term):
         return costs
+    if isinstance(term, Sum) and (opened := by_transposes(term)):
+        return parts_cost(opened)
     inside = term.body if isinstance(term, Sum) and isinstance(term.body, Mul) else term
     for child in inside.children:
         costs.update(parts_cost(child))
@@ -277,6 +279,24 @@ def parts_cost(term: Term) -> Mapping[Term, float]:
     if own:
         costs[term] = own
     return costs
+
+
+def by_transposes(term: Sum) -> Term | None:
+    """A sum of transposes times a vector as plans have it, (A + Aᵀ)·x as A·x + Aᵀ·x; None for other networks."""
+    factors = factors_of(term.body)
+    sums = [factor for factor in factors if isinstance(factor, Add)]
+    if len(sums) != 1:
+        return None
+    readings = [part.body if isinstance(part, Conj) else part for part in sums[0].terms]
+    if len({part.function for part in readings if isinstance(part, Apply)}) != 1:
+        return None
+    indices = index_variables(sums[0])
+    if any(not isinstance(part, Apply) or index_variables(part) != indices for part in readings):
+        return None
+    others = [factor for factor in factors if factor is not sums[0]]
+    if not indices > frozenset().union(*map(index_variables, others)):
+        return None
+    return add(*(Sum(term.indices, mul(*sorted((*others, part), key=order_key))) for part in sums[0].terms))
 
 
 def program_cost(body: Term) -> float:

@@ -62,6 +62,7 @@ from combdiff.simplification.normal_form.angles import is_angle
 from combdiff.simplification.normal_form.common_factors import factored, in_front, one_network
 from combdiff.simplification.normal_form.common_subnetworks import bind_repeated, read_bound
 from combdiff.simplification.normal_form.denominators import JoiningLogarithms, without_fractions_below
+from combdiff.simplification.normal_form.joined_networks import with_transposes_joined
 from combdiff.simplification.normal_form.lengths import length
 from combdiff.simplification.normal_form.repeated_parts import with_repeated_named
 from combdiff.simplification.normal_form.shares import with_averages_apart, with_named_shares
@@ -198,6 +199,7 @@ def _without(body: Term, var: Var) -> Iterator[Term]:
     written = let(kept, joined(result, map(put, items_of(result))))
     before = {*values_of(body)}
     yield written
+    yield _with_values(written, lambda value: value if value in before else with_transposes_joined(value))
     taken_out = _with_values(written, lambda value: value if value in before else factored(one_network(value)))
     yield taken_out
     read = read_bound(taken_out)  # what stood in the definition beside others may have a name alone

@@ -23,6 +23,7 @@ from combdiff.ir import (
     Mul,
     Names,
     Number,
+    Rewriter,
     Sum,
     SummedProduct,
     Term,
@@ -32,11 +33,12 @@ from combdiff.ir import (
     mul,
     negate,
     substitute,
+    subterms,
     tidy,
     total,
     united,
 )
-from combdiff.simplification.egraph.extraction import parts_cost
+from combdiff.simplification.egraph.extraction import by_transposes, parts_cost
 from combdiff.simplification.normal_form.expansion import Addend, common_factors
 from combdiff.simplification.normal_form.lengths import printed_length
 
@@ -45,6 +47,18 @@ MOST_NAMINGS = 64  # of the indices of one Σ by those of another
 MOST_JOINED = 4  # choices of common factors that are tried, until one takes no more work
 
 Renaming = Mapping[Var, Var]
+
+
+def with_transposes_joined(term: Term) -> Term:
+    """A term with A·x + Aᵀ·x in it as (A + Aᵀ)·x, which plans multiply term by term: A·x may be there."""
+    return _JoiningTransposes().run(term)
+
+
+class _JoiningTransposes(Rewriter):
+    def node(self, term: Term) -> Term:
+        new = self.inside(term)
+        found = joined_networks(new)
+        return found if any(isinstance(part, Sum) and by_transposes(part) for part in subterms(found)) else new
 
 
 def joined_networks(term: Term) -> Term:
