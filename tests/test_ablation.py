@@ -402,6 +402,12 @@ def squared_form(A: cd.Space("n", "n"), x: Vector):
     return (x @ A @ x) ** 2
 
 
+def waves(x: cd.Space("n", dtype=complex)):
+    y = np.sin(x / (2 + abs(x) ** 2))
+    z = np.tanh(y / (2 + abs(y) ** 2))
+    return (abs(z) ** 2).sum()
+
+
 NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "sums counted from elsewhere": (canonical, "moves", lambda term: iter([term]), around),
     "coefficients of δ's": (coefficients.Coefficients, "apart", lambda self, value, name: value, steps),
@@ -411,6 +417,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "polynomials divided": (denominators, "exact_quotient", lambda *_: None, perihelion),
     "networks joined": (common_factors, "joined_networks", lambda term: term, form),
     "sums of transposes": (definitions, "with_transposes_joined", lambda term: term, squared_form),
+    "sums opened": (pipeline, "with_sums_opened", lambda body: body, waves),
     "connected networks": (saturation, "normalise", lambda term, names: term, log_shares),
     "symmetries of tensors": (Codec, "tensor_laws", lambda self: "", diagonal),
     "common factors": (pipeline, "factored", lambda value, **_: value, form),

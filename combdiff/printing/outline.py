@@ -264,7 +264,7 @@ def _elements(term: Term) -> tuple[tuple[Var, ...], Term]:
     """A tensor as its element at indices; a number has none."""
     if isinstance(term, Lambda):
         return term.parameters, term.body
-    space = type_of(term) if is_matrix_function(term) else None
+    space = type_of(term) if is_matrix_function(term) or isinstance(term, Implicit | Scan) else None
     indices = Names(term).indices(space.axes) if isinstance(space, Space) else ()
     return indices, apply(term, indices) if indices else term
 

@@ -83,6 +83,7 @@ from combdiff.simplification.normal_form.denominators import is_fraction, withou
 from combdiff.simplification.normal_form.expansion import is_patched, offers_delta
 from combdiff.simplification.normal_form.given_by_steps import with_results_of_steps
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
+from combdiff.simplification.normal_form.opened_sums import with_sums_opened
 from combdiff.simplification.normal_form.orbits import projected_by_terms
 from combdiff.simplification.normal_form.symmetries import (
     spelled_out,
@@ -190,8 +191,9 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool, pair
 def _written_out(body: Term, rules: tuple[str, ...]) -> Term:
     known = with_known_symmetries(body)
     with unrecorded():  # the laws that are tried on the way are no steps
-        found = without_short_definitions(known, lambda whole: ProgramClasses(whole, rules, _of_matrices(whole)))
-        found = with_logarithms_joined(with_results_of_steps(found))  # shares have names now
+        opened = with_sums_opened(known)
+        found = without_short_definitions(opened, lambda whole: ProgramClasses(whole, rules, _of_matrices(whole)))
+        found = with_logarithms_joined(with_results_of_steps(with_sums_opened(found)))  # shares have names now
     return body if found is known else without_known_symmetries(found)
 
 

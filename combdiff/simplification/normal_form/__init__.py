@@ -5,5 +5,5 @@ symmetries), `delta_solver`, `fourier_inversion`, `masks`, `contraction` (networ
 `coefficients` (of δ's), `symmetries` (of a value), `orbits` (averages over symmetries, term by term), `long_sums`,
 `subnetworks` and `common_subnetworks`, `lengths` (of prints), `joined_networks`, `angles` (added), `polynomials`
 (divided), `denominators` and `common_factors`, `quotients`, `shares` (of a sum, by name), `repeated_parts` (by name),
-`definitions` (that a reader does without), `given_by_steps` and `unread_results` (of iterations).
+`opened_sums` and `definitions` (that a reader does without), `given_by_steps` and `unread_results` (of iterations).
 """
