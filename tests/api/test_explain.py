@@ -14,6 +14,7 @@ from combdiff.api.explanation import Explanation
 from combdiff.cli import main
 from combdiff.ir.interpreter import evaluate
 from combdiff.ir.terms import Lambda
+from combdiff.printing import text
 from combdiff.simplification.egraph.replay import MET, Replay
 from combdiff.testing.arrays import random_arrays
 
@@ -166,6 +167,7 @@ def test_explanations_of_long_programs_name_their_iterations() -> None:
     explanation = cd.grad(long, "x").explain()
     assert "s[0] = x[1]" in str(explanation)
     assert r"s_{0} = x_{1}" in explanation._repr_html_()
+    assert "= before(scan(" in text(Lambda(explanation.parameters, explanation.raw))  # one that has no name yet
 
 
 def test_laws_of_a_rule_file_are_named(tmp_path: Any) -> None:
