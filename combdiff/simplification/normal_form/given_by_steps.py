@@ -72,9 +72,7 @@ def with_results_of_steps(body: Term) -> Term:
     reading = _StepReading(whole)
     kept: list[tuple[Var, Term]] = []
     for var, value in bindings:
-        if var in reading.members:
-            reading.know(var)
-        kept.append((var, reading.read(value)))
+        kept.append((var, reading.iteration(var) if var in reading.members else reading.read(value)))
         reading.numbers.define(var, value)
     items = [reading.read(item) for item in items_of(result)]
     if not reading.stacks:
@@ -234,18 +232,26 @@ class _StepReading:
         self.numbers = _ValueNumbers(self.names)
         self.results: dict[Term, _StepResult] = {}
         self.stacks: dict[tuple[int, int | None, int | None], Var] = {}
+        self.iterations: dict[int, Term] = {}  # of each family, with what is known read
         self.reader = _StepReader(self)
 
     def read(self, term: Term) -> Term:
         """The term with what is known read."""
         return self.reader.run(term)
 
-    def know(self, var: Var) -> None:
-        """Takes note of what an iteration computes, when the first of its results is bound."""
-        n = self.members[var]
-        if var is not self.families[n][0]:
-            return
-        scan = self._scan(var)
+    def iteration(self, var: Var) -> Term:
+        """A result of an iteration with what is known read; when the first is bound, what it computes is known."""
+        n, own = self.members[var], self._scan(var)
+        if n not in self.iterations:  # read before, as it cannot read itself
+            self.iterations[n] = self.read(own)
+            self._note(n)
+        whole = self.iterations[n]
+        assert isinstance(whole, Scan)
+        return whole.result(own.kind, own.component)
+
+    def _note(self, n: int) -> None:
+        """Takes note of what an iteration computes."""
+        scan = self._scan(self.families[n][0])
         step = opened(scan, self.names)
         bound = {(s.kind, s.component): v for v, s in ((v, self._scan(v)) for v in self.families[n])}
         for m, state in enumerate(step.states):
