@@ -115,8 +115,15 @@ class Pulling:
         return self._pointwise((cotangent,), lambda *parts: function("real", *parts))
 
     def _c_rule(self, step: Exchange, cotangent: Term) -> Iterator[Contribution]:
+        """P(C (i ↦ x ↦ f i x))(x, k) = Σ_i P(f i)(x, k(i)), which is P g (x, Σ_i δ(j, a(i)) k(i)) for f i x = g(x)(a(i)):
+        a pullback is linear in its cotangent, and one of g is less work than one for each i."""
         indices = tuple(self.names.fresh(index) for index in step.parameters)
         body = substitute(step.body, dict(zip(step.parameters, indices, strict=True)))
+        read = decompose(body, self.points)
+        if isinstance(read, Evaluate) and read.function.free.isdisjoint(indices):
+            mass = self._mass(read, apply(cotangent, indices))
+            yield from self(read.function, self._pointwise((mass,), lambda inner: total(indices, inner)))
+            return
         for var, term in self(body, apply(cotangent, indices)):
             yield var, self._pointwise((term,), lambda inner: total(indices, inner))
 

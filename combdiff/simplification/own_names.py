@@ -24,6 +24,7 @@ from combdiff.ir import (
     is_made,
     lambda_,
     let,
+    matrices_in,
     put_back,
     settled_parts,
     split,
@@ -86,10 +87,14 @@ def _forms(traced: Traced, kept: Mapping[str, Var], taken: Container[str]) -> di
 
 
 def _written_out(bindings: Iterable[tuple[Var, Term]]) -> dict[Var, Term]:
-    """Definitions without each other's names in them, as far as they are short: trees of their parts grow fast."""
+    """Definitions without each other's names in them, as far as they are short: trees of their parts grow fast.
+
+    Matrix functions are of names.
+    """
+    definitions = list(bindings)
     found: dict[Var, Term] = {}
-    long: set[Var] = set()
-    for var, value in bindings:
+    long = set[Var]().union(*(matrices_in(value) for _, value in definitions))
+    for var, value in definitions:
         whole = put_back(value, found) if value.free.isdisjoint(long) and _is_short(value) else None
         if whole is not None and _is_short(whole):
             found[var] = whole

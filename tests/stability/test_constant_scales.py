@@ -28,6 +28,13 @@ def test_the_magnitude_of_a_number_is_one(number: complex) -> None:
     assert rest * found == number
 
 
+def test_the_magnitude_of_a_number_that_is_computed() -> None:
+    """Python's own numbers are no arrays."""
+    computed = Primitive("sin", (add(Primitive("sqrt", (Number(3, 4),)), Number(1)),))
+    found = Program(Lambda((x,), mul(x, Rescaled(computed, Magnitude((), computed, 2)))), "case")
+    assert found(2.0) == pytest.approx(2 * np.sin(3 + 1j))
+
+
 @pytest.mark.parametrize("number", ["1e200", "1e160", "3", "1e-200"])
 def test_roots_of_squares_of_large_numbers(number: str) -> None:
     """Where the square is too large to be folded its base was taken for it: √(2 + (1e200)²) was 1e100."""

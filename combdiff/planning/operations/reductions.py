@@ -101,8 +101,10 @@ class MagnitudeStep(Operation):
         return elements * (33 if complex_ else 1) + 5 * at.elements * at.item
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
-        """A kernel."""
-        return f"_magnitude({operands[0]}, {tuple_text(map(str, self.summed))}, {self.degree})"
+        """A kernel; a number becomes an array first."""
+        (m,), (array,) = step.operands, operands
+        array = words.as_kind(m, array, words.kinds[m]) if words.numbers[m] else array
+        return f"_magnitude({array}, {tuple_text(map(str, self.summed))}, {self.degree})"
 
 
 @dataclass(frozen=True)
