@@ -14,6 +14,7 @@ Invariant: steps only refer to earlier steps, and no two steps are the same.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
@@ -192,13 +193,15 @@ class Graph:
         kind: type,
         order: Sequence[int] = (),
     ) -> LabelledStep:
-        """An element-by-element operation on values, over all of their labels (those of the largest first).
+        """An element-by-element operation on values, over all of their labels: those of the largest first, in the order in
+        which most of these have them.
 
         It takes the values in another `order` where one is given, which labels do not follow.
         """
         operands = tuple(self.plain(value) for value in values)
-        largest = max(operands, key=lambda value: len(value.labels))
-        labels = tuple(dict.fromkeys([*largest.labels, *(x for value in operands for x in value.labels)]))
+        orders = Counter(value.labels for value in operands)
+        largest = max(orders, key=lambda order: (len(order), orders[order]))
+        labels = tuple(dict.fromkeys([*largest, *(x for value in operands for x in value.labels)]))
         operands = tuple(self._in_order(operands[n], labels) for n in order or range(len(operands)))
         patterns = tuple(tuple(labels.index(x) for x in value.labels) for value in operands)
         return self.labelled(make(patterns), operands, labels, kind)

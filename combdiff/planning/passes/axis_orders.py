@@ -243,6 +243,8 @@ def _reads_in(step: Step, axes: Pattern) -> bool:
         case Reduce(summed=summed) | ReduceExtreme(summed=summed):
             left = [axis for axis in axes if axis not in summed]
             return left == sorted(left)
+        case Arrange(order=order):
+            return None not in order
     return False
 
 
@@ -269,8 +271,11 @@ def _reordered(plan: Plan, orders: Mapping[int, Pattern]) -> Plan:
             step = _made_in(replace(old, operands=kept), orders.get(n))
         else:
             step = _made_in(replace(step, operands=tuple(map(number.__getitem__, old.operands))), orders.get(n))
-        number[n] = len(steps)
-        steps.append(step)
+        if step.operation == Arrange(tuple(range(len(step.axes)))):
+            number[n] = step.operands[0]
+        else:
+            number[n] = len(steps)
+            steps.append(step)
     last = {n: in_old_order(n) if n in orders else number[n] for n in plan.results}
     return rewritten(plan, steps, {**number, **last})
 
@@ -290,6 +295,8 @@ def _read_in(step: Step, orders: Sequence[Pattern | None]) -> Step | None:
         case Reduce() | ReduceExtreme() as reduction if orders[0]:
             axes = tuple(sorted(map(orders[0].index, reduction.summed)))
             return replace(step, operation=replace(reduction, summed=axes))
+        case Arrange(order=order) if orders[0]:
+            return replace(step, operation=Arrange(tuple(map(orders[0].index, order))))  # type: ignore[arg-type]
     return step
 
 
