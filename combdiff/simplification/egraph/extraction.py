@@ -287,8 +287,10 @@ def by_transposes(term: Sum) -> Term | None:
     sums = [factor for factor in factors if isinstance(factor, Add)]
     if len(sums) != 1:
         return None
-    readings = [part.body if isinstance(part, Conj) else part for part in sums[0].terms]
-    if len({part.function for part in readings if isinstance(part, Apply)}) != 1:
+    numbers = {tuple(f for f in factors_of(part) if isinstance(f, Number)) for part in sums[0].terms}
+    parts = [mul(*(f for f in factors_of(part) if not isinstance(f, Number))) for part in sums[0].terms]
+    readings = [part.body if isinstance(part, Conj) else part for part in parts]
+    if len(numbers) > 1 or len({part.function for part in readings if isinstance(part, Apply)}) != 1:
         return None
     indices = index_variables(sums[0])
     if any(not isinstance(part, Apply) or index_variables(part) != indices for part in readings):
@@ -296,7 +298,9 @@ def by_transposes(term: Sum) -> Term | None:
     others = [factor for factor in factors if factor is not sums[0]]
     if not indices > frozenset().union(*map(index_variables, others)):
         return None
-    return add(*(Sum(term.indices, mul(*sorted((*others, part), key=order_key))) for part in sums[0].terms))
+    networks = (Sum(term.indices, mul(*sorted((*others, part), key=order_key))) for part in parts)
+    (number,) = numbers
+    return add(*(mul(*number, network) for network in networks))
 
 
 def program_cost(body: Term) -> float:
@@ -304,8 +308,15 @@ def program_cost(body: Term) -> float:
     work: dict[Term, float] = {}
     for value in values_of(body):
         for part, own in parts_cost(value.body if isinstance(value, Lambda) else value).items():
-            work[canonical_names(lambda_(free_indices(part), part))] = own  # one array, whatever its indices are called
+            work[_array(part)] = own  # one array, whatever its indices are called
     return sum(work.values())
+
+
+@remembered
+def _array(term: Term) -> Term:
+    """A scalar term as a tensor of its free indices, without their names and the order of its factors."""
+    found = ordered(term, collect=False)
+    return canonical_names(lambda_(free_indices(found), found))
 
 
 @remembered

@@ -18,6 +18,7 @@ from itertools import combinations
 from math import gcd, lcm
 
 from combdiff.ir import (
+    ONE,
     Add,
     Guard,
     Mul,
@@ -113,10 +114,11 @@ def _joined(one: SummedProduct, other: SummedProduct) -> Iterator[Term]:
         shared = [index for index in one.indices if any(index in factor.free for factor in parts)]
         own = [index for index in one.indices if index not in shared]
         others = [naming.get(index, index) for index in other.indices if naming.get(index, index) not in shared]
-        sums = (mul(one.number, _over(own, rests[0])), mul(number, _over(others, rests[1])))
+        in_front, *own_numbers = (number, ONE, ONE) if one.number is number else (ONE, one.number, number)
+        sums = (mul(own_numbers[0], _over(own, rests[0])), mul(own_numbers[1], _over(others, rests[1])))
         outside = [factor for factor in parts if factor.free.isdisjoint(shared)]
         inside = [factor for factor in parts if factor not in outside]
-        yield mul(*outside, total(tuple(shared), mul(*inside, *primitive(joined_networks(add(*sums))))))
+        yield mul(in_front, *outside, total(tuple(shared), mul(*inside, *primitive(joined_networks(add(*sums))))))
 
 
 def _turned(factors: Sequence[Term], like: Sequence[Term]) -> tuple[Term, tuple[Term, ...]]:
