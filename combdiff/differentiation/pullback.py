@@ -115,8 +115,11 @@ class Pulling:
         return self._pointwise((cotangent,), lambda *parts: function("real", *parts))
 
     def _c_rule(self, step: Exchange, cotangent: Term) -> Iterator[Contribution]:
-        """P(C (i ↦ x ↦ f i x))(x, k) = Σ_i P(f i)(x, k(i)), which is P g (x, Σ_i δ(j, a(i)) k(i)) for f i x = g(x)(a(i)):
-        a pullback is linear in its cotangent, and one of g is less work than one for each i."""
+        """P(C (i ↦ x ↦ f i x))(x, k) = Σ_i P(f i)(x, k(i)).
+
+        That is P g (x, j ↦ Σ_i δ(j, a(i)) k(i)) for f i x = g(x)(a(i)): a pullback is linear in its cotangent, and one
+        of g is less work than one for each i.
+        """
         indices = tuple(self.names.fresh(index) for index in step.parameters)
         body = substitute(step.body, dict(zip(step.parameters, indices, strict=True)))
         read = decompose(body, self.points)

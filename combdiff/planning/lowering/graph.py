@@ -193,8 +193,9 @@ class Graph:
         kind: type,
         order: Sequence[int] = (),
     ) -> LabelledStep:
-        """An element-by-element operation on values, over all of their labels: those of the largest first, in the order in
-        which most of these have them.
+        """An element-by-element operation on values, over all of their labels.
+
+        Those of the largest values come first, in the order in which most of these have them.
 
         It takes the values in another `order` where one is given, which labels do not follow.
         """

@@ -296,7 +296,7 @@ def _read_in(step: Step, orders: Sequence[Pattern | None]) -> Step | None:
             axes = tuple(sorted(map(orders[0].index, reduction.summed)))
             return replace(step, operation=replace(reduction, summed=axes))
         case Arrange(order=order) if orders[0]:
-            return replace(step, operation=Arrange(tuple(map(orders[0].index, order))))  # type: ignore[arg-type]
+            return replace(step, operation=Arrange(tuple(map(orders[0].index, order))))
     return step
 
 
