@@ -64,11 +64,13 @@ def index_left(form: Term, size: Size) -> Term | None:
 
 
 def within_a_turn(form: Term, size: Size) -> Term:
-    """An index form without whole turns of so many elements: i − 1 for i + 5 and for 6k + i − 1, of 6."""
+    """An index form without whole turns of so many elements: i − 1 for i + 5 and for 6k + i − 1, 5 for 6k − 1, of 6."""
     parts, offset = affine_parts(form)
     if isinstance(size, int) and size:
-        middle = (size - 1) // 2 if parts else 0
-        return affine([(v, (c + middle) % size - middle) for v, c in parts], (offset + middle) % size - middle)
+        middle = (size - 1) // 2
+        left = [(v, turned) for v, c in parts if (turned := (c + middle) % size - middle)]
+        middle = middle if left else 0  # a number is 0 … size − 1
+        return affine(left, (offset + middle) % size - middle)
     turns = dict(parts).get(Var(str(size), Whole()), 0)
     return affine([(form, 1), (size_form(size), -turns)]) if turns else form
 
