@@ -945,6 +945,10 @@ def unmoved(space: cd.Space, order: Iterable[int]) -> tuple[Any, ...]:
     return ((tuple(range(space.order)), False),)
 
 
+def lags(x: cd.Space(cd.Cyclic("n")), w: cd.Space("m")):
+    return cd.tensor(lambda a, d: cd.sum(lambda i: x[i] * x[d + i - a]) * w[a] * w[d])
+
+
 EXTENTS = {"n": 50, "m": 400, "k": 30, "d": 10, "p": 45}
 LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callable[[Plan], int]]] = {
     "δ's solved before planning": (planning, "without_deltas", lambda term, names: term, raw_gradient, form, flops),
@@ -958,6 +962,7 @@ LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callabl
         flops,
     ),
     "sums of transposes term by term": (Graph, "_transposes", lambda *_: (UNIT, []), gradient, squared_form, flops),
+    "sums around cycles": (planning, "with_narrow_reads", lambda body: body, cd.program, lags, peak),
     "intermediates opened": (lower, "summed_intermediates", lambda program: frozenset(), cd.program, opened, peak),
     "symmetries of arguments": (lower, "exchanges", unmoved, cd.program, turned, flops),
     "loops with a condition beside what they move": (

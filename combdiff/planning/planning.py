@@ -37,6 +37,7 @@ from combdiff.planning.lowering.graph import Graph
 from combdiff.planning.lowering.guarded_factors import guard_conditions
 from combdiff.planning.lowering.joint_iterations import with_joint_iterations
 from combdiff.planning.lowering.lower import Lowering
+from combdiff.planning.lowering.narrow_reads import with_narrow_reads
 from combdiff.planning.networks import PathFinder
 from combdiff.planning.operations.calls import SolveEquation
 from combdiff.planning.operations.iterations import Iteration
@@ -67,14 +68,15 @@ def make_plan(
     `partial` may be infinite or no number where a condition of the program does not hold. Raises UnsupportedError for
     what arrays cannot express, such as sums over the real line.
     """
-    program = guard_conditions(Lambda(program.parameters, without_deltas(program.body, Names(program))), partial)
+    body: Term = with_narrow_reads(without_deltas(program.body, Names(program)))
+    program = guard_conditions(Lambda(program.parameters, body), partial)
     program = Lambda(program.parameters, with_joint_iterations(program.body, Names(program)))
     graph = Graph(sizes, find_paths)
     lowering = Lowering(program, graph, orders or {}, partial)
     results = tuple(lowering.results(program.body))
     stage("choosing the order of contractions")
     chosen = _choose(graph, results)
-    body: Term = program.body
+    body = program.body
     while isinstance(body, Let):
         body = body.body
     draft = Plan(
