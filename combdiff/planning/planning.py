@@ -68,15 +68,15 @@ def make_plan(
     `partial` may be infinite or no number where a condition of the program does not hold. Raises UnsupportedError for
     what arrays cannot express, such as sums over the real line.
     """
-    body: Term = with_narrow_reads(without_deltas(program.body, Names(program)))
-    program = guard_conditions(Lambda(program.parameters, body), partial)
+    solved = with_narrow_reads(without_deltas(program.body, Names(program)))
+    program = guard_conditions(Lambda(program.parameters, solved), partial)
     program = Lambda(program.parameters, with_joint_iterations(program.body, Names(program)))
     graph = Graph(sizes, find_paths)
     lowering = Lowering(program, graph, orders or {}, partial)
     results = tuple(lowering.results(program.body))
     stage("choosing the order of contractions")
     chosen = _choose(graph, results)
-    body = program.body
+    body: Term = program.body
     while isinstance(body, Let):
         body = body.body
     draft = Plan(

@@ -170,6 +170,7 @@ def test_explanations_of_long_programs_name_their_iterations() -> None:
     assert "= before(scan(" in text(Lambda(explanation.parameters, explanation.raw))  # one that has no name yet
 
 
+@pytest.mark.thorough
 def test_laws_of_a_rule_file_are_named(tmp_path: Any) -> None:
     file = tmp_path / "mine.egg"
     file.write_text(

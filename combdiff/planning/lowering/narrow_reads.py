@@ -34,7 +34,9 @@ class _Narrowing(Rewriter):
     def node(self, term: Term) -> Term:
         """The term with such sums in it counted from elsewhere."""
         new = self.inside(term)
-        return min(_counted_from_elsewhere(new), key=_widths) if isinstance(new, Sum) else new
+        if isinstance(new, Sum) and any(isinstance(index.type, Cyclic) for index in new.indices):
+            return min(_counted_from_elsewhere(new), key=_widths)
+        return new
 
 
 def _counted_from_elsewhere(sum_: Sum) -> Iterator[Sum]:

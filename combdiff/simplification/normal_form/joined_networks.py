@@ -59,7 +59,9 @@ class _JoiningTransposes(Rewriter):
     def node(self, term: Term) -> Term:
         new = self.inside(term)
         found = joined_networks(new)
-        return found if any(isinstance(part, Sum) and by_transposes(part) for part in subterms(found)) else new
+        if found is new or not any(isinstance(part, Sum) and by_transposes(part) for part in subterms(found)):
+            return new
+        return found
 
 
 def joined_networks(term: Term) -> Term:
