@@ -7,6 +7,7 @@
     d − i ≠ 0                     [d ≠ i]
     d − i ≢ 0 (mod 3)             [d ≠ i], where an index is on that cycle; else [(d - i) mod 3 ≠ 0]
     δ(4, 1) around a cycle        [3 mod n = 0], as no index is on it
+    δ(a[i], 1) around a cycle     [(a[i] - 1) mod n = 0], as 1 does not tell the cycle
 
 Within an index expression positive parts come before negative ones; among each, indices in the order of the names
 shown (those of symmetric domains last, since they are steps from another index), then sizes. The constant is last,
@@ -21,16 +22,22 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from combdiff.ir import (
+    MINUS_ONE,
     Cyclic,
     Delta,
     Indicator,
     Real,
+    Size,
     Symmetric,
     Term,
     Unequal,
     Var,
     Whole,
+    add,
     affine_parts,
+    as_integer,
+    delta,
+    mul,
     opposite,
     unequal,
 )
@@ -102,6 +109,14 @@ def congruence(equal: Delta, scope: Scope) -> Comparison | None:
     """A δ around a cycle whose indices do not tell the cycle, as a condition; None for others."""
     apart = opposite(equal) if isinstance(equal.domain, Cyclic) else None
     return None if not isinstance(apart, Unequal) or tells_its_cycle(apart) else _around_cycle(apart, "=", scope)
+
+
+def around_cycle_unsaid(equal: Delta) -> tuple[Term, Size] | None:
+    """What is 0 around a cycle where a δ holds of what an array holds and an index that does not tell the cycle."""
+    if equal.lookup is None or not isinstance(equal.domain, Cyclic) or delta(*equal.children) == equal:
+        return None
+    index, value = equal.lookup
+    return add(value, mul(MINUS_ONE, as_integer(index))), equal.domain.size
 
 
 def _around_cycle(condition: Unequal, sign: str, scope: Scope) -> Comparison:

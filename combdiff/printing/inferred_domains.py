@@ -101,7 +101,8 @@ class InferredDomains:
                 other = frozenset(v for v, _, axis in read if v.type != axis)
                 if isinstance(function, Var) and function in self._definitions:
                     return Uses(told, other, axes=frozenset((v, (function, n)) for v, n, _ in read))
-                return Uses(told, other, given=told)
+                by_definitions = not self._definitions.isdisjoint(function.free)  # inv(t) has the axes of t
+                return Uses(told, other) if by_definitions else Uses(told, other, given=told)
             case Delta(Var() as one, Var() as two) if one.type == two.type:
                 return Uses(pairs=frozenset({(one, two)}))
             case FoldSign(indices=(one,), apart=Var() as two) if one.type == two.type:

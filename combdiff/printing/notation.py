@@ -50,11 +50,12 @@ from combdiff.ir import (
 from combdiff.ir import Function as Map
 from combdiff.printing.bounds import sizes_of, split_bounds, split_inequalities, write_bounds
 from combdiff.printing.components import by_components
-from combdiff.printing.conditions import congruence, form_of, write_conditions, write_form
+from combdiff.printing.conditions import around_cycle_unsaid, congruence, form_of, write_conditions, write_form
 from combdiff.printing.documents import (
     Arrow,
     BigSum,
     Bound,
+    Comparison,
     Derivative,
     Division,
     Doc,
@@ -239,8 +240,7 @@ class Layout:
             case Conj():
                 return Marked(self.doc(term.body, scope), "*")
             case Delta():
-                congruent = congruence(term, scope)
-                return Iverson((congruent,)) if congruent else Kronecker(*self._indices(term.children, scope))
+                return self._delta(term, scope)
             case Indicator() | Unequal():
                 return Iverson(write_conditions([term], scope))
             case Relation():
@@ -298,6 +298,14 @@ class Layout:
                 shown.append((_rank(base, exponent), Superscript(doc, Literal(exponent)) if exponent > 1 else doc))
         shown.sort(key=lambda pair: pair[0])
         return [doc for _, doc in shown]
+
+    def _delta(self, term: Delta, scope: Scope) -> Doc:
+        if (unsaid := around_cycle_unsaid(term)) is not None:
+            apart, size = unsaid
+            rest = Modulo(self.doc(apart, scope), Name(size) if isinstance(size, str) else Literal(size))
+            return Iverson((Comparison((rest, Literal(0)), ("=",)),))
+        congruent = congruence(term, scope)
+        return Iverson((congruent,)) if congruent else Kronecker(*self._indices(term.children, scope))
 
     def _relation(self, term: Relation, scope: Scope) -> Iverson:
         left, right = (self.doc(side, scope) for side in term.arguments)

@@ -742,3 +742,43 @@ def test_a_tensor_and_its_conjugate_are_no_average_over_symmetries() -> None:
     assert "Herm" not in str(f)
     z = np.array([1 + 2j, 3 - 1j])
     np.testing.assert_allclose(cd.read(str(f), {"x": cd.Space("n", dtype=complex)})(z), f(z))
+
+
+def test_inverses_of_definitions_tell_no_ranges_of_others() -> None:
+    """The axes of inv(t) are those of t, which the reader has to know first: `t[q]` was written without its cycle."""
+    cycle = cd.Cyclic(3)
+
+    @cd.program
+    def f(x: cd.Space(cycle)):
+        shares = cd.tensor(lambda q: np.tanh(x[4 * q + 3]), q=cycle)
+        matrix = cd.tensor(lambda d, e: 3 * cd.delta(d, e) + shares[e] * shares[d], d=cycle, e=cycle)
+        inverse = cd.inv(matrix)
+        return cd.tensor(lambda r: inverse[r, r] + inverse[r + 1, r] * shares[r], r=cycle)
+
+    x = np.array([0.3, -0.5, 0.8])
+    np.testing.assert_allclose(cd.read(str(f), {"x": cd.Space(cycle)})(x), f(x))
+
+
+@pytest.mark.parametrize(
+    ("index", "cycle", "shown"),
+    [
+        (affine([], -2), Cyclic("c"), "[(2 + idx[i]) mod c = 0]"),
+        (affine([(Var("j", Cyclic("m")), 2)], 1), Cyclic(3), "[(idx[i] - (1 + 2 j)) mod 3 = 0]"),
+        (Var("i", Cyclic("c")), Cyclic("c"), "δ(idx[i], i)"),
+    ],
+)
+def test_a_position_that_an_array_holds_is_compared_around_the_cycle_that_is_meant(
+    index: Term, cycle: Domain, shown: str
+) -> None:
+    """Where the other index is on that cycle, it tells it; `δ(idx[i], -2)` was read back as one of whole numbers."""
+    c, m = Cyclic("c"), Cyclic("m")
+    held, x, i, j = Var("idx", Space(c, dtype=int)), Var("x", Space(m)), Var("i", c), Var("j", m)
+    term = Lambda((held, x), Lambda((i, j), mul(Apply(x, (j,)), delta(Apply(held, (i,)), index, cycle))))
+    written = text(term)
+    assert written == f"(idx, x) ↦ (i, j) ↦ {shown} x[j]"
+    arrays = {held: np.array([0, 1, 2, 3, 4]), x: np.array([3.0, 5.0])}
+    sizes = {"c": 5, "m": 2}
+    read = cd.read(written, {"idx": held.type, "x": x.type}).term
+    expected = evaluate(term.body, arrays, sizes)
+    np.testing.assert_array_equal(evaluate(read.body, dict(zip(read.parameters, arrays.values())), sizes), expected)
+    assert expected.any()
