@@ -65,6 +65,8 @@ def compared(case: Case, number: int) -> None:
             assert_reads_back(case.term, case.environment, case.sizes)  # prints do not tell where a search starts
         if number % 4 == 0:
             on_jax(case)
+        elif number % 4 == 2:
+            presented(case)
 
 
 def on_jax(case: Case) -> None:
@@ -77,6 +79,20 @@ def on_jax(case: Case) -> None:
     if case.scalar and case.points:
         gradient = cd.grad(case.program, case.points[0].name)
         close(jax.jit(lambda arrays: gradient(**arrays))(case.arrays), gradient(**case.arrays))
+
+
+def presented(case: Case) -> None:
+    """A program and its simplified gradient in every form that shows it; the gradient's print is read back."""
+    from strategies import assert_reads_back
+
+    shown = [case.program]
+    if case.scalar and case.points:
+        shown.append(cd.simplify(cd.grad(case.program, case.points[0].name)))
+        if not any(isinstance(part, Implicit) for part in subterms(shown[1].term)):
+            assert_reads_back(shown[1].term, case.environment, case.sizes)
+    for program in shown:
+        str(program), program.latex(), program.matrix(), program.diagram(), program.combinators()
+        program.source(), program.cost(), program.explain()
 
 
 def close(found: Any, expected: Any) -> None:

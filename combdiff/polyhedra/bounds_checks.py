@@ -23,6 +23,7 @@ from combdiff.ir import (
     ONE,
     ZERO,
     Apply,
+    Conj,
     Cyclic,
     Delta,
     Domain,
@@ -317,6 +318,8 @@ class _IndexSearch:
     def __init__(self) -> None:
         self.done: dict[Term, dict[Access, None]] = {}
         self.scope: dict[Var, tuple[tuple[Var, ...], dict[Access, None]]] = {}
+        self.definitions: dict[Term, Term] = {}
+        self.needed: dict[Term, Guards] = {}
         self.regions: dict[Access, tuple[tuple[Linear, ...], ...]] = {}
         self.covering: dict[tuple[Access, Access], bool] = {}
 
@@ -357,15 +360,17 @@ class _IndexSearch:
     def _node(self, term: Term) -> Iterator[Access]:
         match term:
             case Mul():
-                guards = frozenset(filter(is_of_indices, term.factors))
+                guards = self._needed(term)
                 for factor in term.factors:
                     yield from self.at(factor, guards)
             case Apply() if isinstance(type_of(term.function), Space):
-                yield from self._access(term)
+                yield from self._leaving(term)
+                yield from self._read(term)
             case Let():
                 for var, value in term.bindings:
                     parameters = value.parameters if isinstance(value, Lambda) else ()
                     self.scope[var] = parameters, self.inside(value)
+                    self.definitions[var] = value
                 yield from self.inside(term.body)
             case Var() if term in self.scope:
                 yield from self.scope[term][1]
@@ -377,6 +382,28 @@ class _IndexSearch:
                 for child in term.children:
                     yield from self.inside(child)
 
+    def _needed(self, term: Term) -> Guards:
+        """The conditions without which a term is 0: its factors, and those of the tensors read among them.
+
+        Only of those that are read inside their axes: outside there is no element that would be 0.
+        """
+        if term not in self.needed:
+            self.needed[term] = self._needed_by(term)
+        return self.needed[term]
+
+    def _needed_by(self, term: Term) -> Guards:
+        match term:
+            case Mul():
+                return frozenset().union(*map(self._needed, term.factors))
+            case Conj(inner):
+                return self._needed(inner)
+            case Apply(function) if isinstance(value := self.definitions.get(function, function), Lambda):
+                replacement = dict(zip(value.parameters, term.arguments, strict=False))
+                stands = all(_may_stand(argument, parameter) for parameter, argument in replacement.items())
+                if stands and not any(self._leaving(term)):
+                    return frozenset(substitute(guard, replacement) for guard in self._needed(value.body))
+        return frozenset({term} if is_of_indices(term) else ())
+
     def _under(self, term: Sum | Lambda) -> Iterator[Access]:
         """What is read for some index: not where there is none."""
         for access in self.inside(term.body):
@@ -385,7 +412,8 @@ class _IndexSearch:
             inhabited = {indicator(affine([(extent_term(v.type), 1)], -1)) for v in unmentioned}
             yield from _specialised([access], {}, frozenset(inhabited))
 
-    def _access(self, term: Apply) -> Iterator[Access]:
+    def _leaving(self, term: Apply) -> Iterator[Access]:
+        """The doubtful accesses of a tensor by its own indices."""
         space = type_of(term.function)
         assert isinstance(space, Space)
         for n, (axis, index) in enumerate(zip(space.axes, term.arguments, strict=True)):
@@ -393,7 +421,6 @@ class _IndexSearch:
                 access = Access(describe(term.function), n, axis, index)
                 if not access.is_safe():
                     yield access
-        yield from self._read(term)
 
     def _read(self, term: Apply) -> Iterator[Access]:
         """The doubtful accesses in the tensor itself, at the indices at which it is read."""

@@ -113,7 +113,7 @@ def congruence(equal: Delta, scope: Scope) -> Comparison | None:
 
 def around_cycle_unsaid(equal: Delta) -> tuple[Term, Size] | None:
     """What is 0 around a cycle where a δ holds of what an array holds and an index that does not tell the cycle."""
-    if equal.lookup is None or not isinstance(equal.domain, Cyclic) or delta(*equal.children) == equal:
+    if equal.lookup is None or not isinstance(equal.domain, Cyclic) or delta(equal.left, equal.right) == equal:
         return None
     index, value = equal.lookup
     return add(value, mul(MINUS_ONE, as_integer(index))), equal.domain.size

@@ -191,3 +191,40 @@ def test_as_many_accesses_are_kept_of_many_shifts_as_of_one() -> None:
         with pytest.raises(IndexingError, match="n = 1"):
             shifted(np.ones(1))
     assert counts[0] == counts[1]
+
+
+@cd.program
+def beside_a_masked_tensor(x: cd.Space("n", dtype=complex), w: cd.Space("n", dtype=complex)):
+    mask = cd.tensor(lambda i: cd.where(i + 1 < w.shape[0], np.tanh(w[i]), 0))
+    twice = cd.tensor(lambda i: np.conj(mask[i]) * w[i])
+    return np.real(cd.sum(lambda i: twice[i] * x[i + 1]) + mask.sum() * cd.sum(lambda i: mask[i] * x[i + 1]))
+
+
+def test_conditions_hold_through_the_tensors_that_have_them_as_factors() -> None:
+    """What stands beside a tensor that is 0 there is not looked at, as beside its condition; prints name such ones."""
+    rng = np.random.default_rng(4)
+    for size in (1, 2, 5):
+        x, w = (rng.normal(size=(2, size)) + 1j * rng.normal(size=(2, size))) / 2
+        mask = np.tanh(w[:-1])
+        expected = np.real((mask.conj() * w[:-1]) @ x[1:] + mask.sum() * (mask @ x[1:]))
+        np.testing.assert_allclose(beside_a_masked_tensor(x, w), expected)
+        cd.testing.check_routes(beside_a_masked_tensor, x=x, w=w)
+        for shown in (beside_a_masked_tensor, cd.grad(beside_a_masked_tensor, "w")):
+            read = cd.read(str(shown), {name: cd.Space("n", dtype=complex) for name in "xw"})
+            np.testing.assert_allclose(read(x, w), shown(x, w))
+
+
+def test_a_condition_of_another_index_is_none_of_what_is_read() -> None:
+    def other_element(x: Vn, w: Vn):
+        mask = cd.tensor(lambda i: cd.where(i + 1 < w.shape[0], w[i], 0))
+        return cd.sum(lambda i: mask[i] * x[i + 2])
+
+    def both_outside(x: Vn, w: Vn):
+        one = cd.tensor(lambda i: cd.where(i + 1 < w.shape[0], x[i], 0))
+        other = cd.tensor(lambda i: cd.where(i + 1 < w.shape[0], w[i], 0))
+        return cd.sum(lambda i: one[i + 1] * other[i + 1], i="n")
+
+    with pytest.raises(IndexingError, match=r"i \+ 2 = 4 \(for i = 2\)"):
+        cd.program(other_element)(np.ones(4), np.ones(4))
+    with pytest.raises(IndexingError, match=r"i \+ 1 = 4 \(for i = 3\)"):
+        cd.program(both_outside)(np.ones(4), np.ones(4))

@@ -780,5 +780,6 @@ def test_a_position_that_an_array_holds_is_compared_around_the_cycle_that_is_mea
     sizes = {"c": 5, "m": 2}
     read = cd.read(written, {"idx": held.type, "x": x.type}).term
     expected = evaluate(term.body, arrays, sizes)
-    np.testing.assert_array_equal(evaluate(read.body, dict(zip(read.parameters, arrays.values())), sizes), expected)
+    found = evaluate(read.body, dict(zip(read.parameters, arrays.values(), strict=True)), sizes)
+    np.testing.assert_array_equal(found, expected)
     assert expected.any()
