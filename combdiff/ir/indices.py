@@ -181,10 +181,16 @@ def as_integer(form: Term, given: Mapping[Var, Term] | None = None) -> Term:
 
 
 def delta(left: Term, right: Term, domain: Domain | None = None) -> Term:
-    """δ(left, right) on a domain, decided where both differ by a number. By default it is that of the indices."""
+    """δ(left, right) on a domain, decided where both differ by a number. By default it is that of the indices.
+
+    What an array holds may be none of them beside an expression of indices on a line: δ(idx[i], j + 1) has no domain.
+    """
     if left is right:
         return ONE
     domain = domain or _common_domain(left, right)
+    held = not (is_index(left) and is_index(right))
+    if held and not isinstance(domain, Cyclic) and not any(is_index(s) and isinstance(s, Var) for s in (left, right)):
+        domain = None
     if domain is not None and is_index(left) and is_index(right):
         parts, distance = affine_parts(affine([(left, 1), (right, -1)]))
         size = domain.size if isinstance(domain, Cyclic) else 0

@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from combdiff.ir import (
     ONE,
+    ZERO,
     Affine,
     Apply,
     Domain,
@@ -40,6 +41,7 @@ from combdiff.ir import (
     is_mark,
     lambda_,
     let,
+    opposite,
     substitute,
     total,
 )
@@ -125,7 +127,9 @@ class _FoldWriter:
     def _node(self, node: Term, children: tuple[Term, ...]) -> Term:
         match node:
             case Relation(arguments=(Apply(function=mark), _)) if is_mark(mark):
-                return children[0] if isinstance(children[0], Relation | Number) else node.with_children(children)
+                if not isinstance(children[0], Relation | Number):
+                    return node.with_children(children)
+                return children[0] if node.name == "equal" else opposite(children[0]) or ZERO  # 1 of one number alone
             case Apply() if _is_fold(node.function):
                 return self._fold(node.function, children[1:]) or node.with_children((node.function, *children[1:]))
             case Apply(function=Var() as var) if var in self.narrow:

@@ -1586,7 +1586,7 @@ def _like(name: str) -> str:
 
 def _related(name: str, left: Term, right: Term) -> Term:
     """Two numbers compared; `x[k] = max_j x[j]` is the mark of one of the largest elements."""
-    if name == "equal" and isinstance(right, Primitive) and right.name in ("amax", "amin"):
+    if name in ("equal", "not_equal") and isinstance(right, Primitive) and right.name in ("amax", "amin"):
         (matrix,) = right.arguments
         place = _place_in(matrix, left) if isinstance(matrix, Lambda) else None
         if place is not None:

@@ -783,3 +783,15 @@ def test_a_position_that_an_array_holds_is_compared_around_the_cycle_that_is_mea
     found = evaluate(read.body, dict(zip(read.parameters, arrays.values(), strict=True)), sizes)
     np.testing.assert_array_equal(found, expected)
     assert expected.any()
+
+
+def test_positions_are_compared_with_shifted_indices() -> None:
+    """The range of d + 1 is not that of d: read back, sorted places past it were refused."""
+
+    @cd.program
+    def f(c: cd.Space("n")):
+        return np.sort(np.pad(c, 1, mode="edge")).sum()
+
+    c = np.array([0.5, -0.3, 0.2])
+    gradient = cd.grad(f, "c")
+    np.testing.assert_allclose(cd.read(str(gradient), {"c": cd.Space("n")})(c), [2, 1, 2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -243,3 +244,30 @@ def test_powers_of_a_sum_with_a_delta_meet_before_they_are_multiplied_out(axes: 
     assert str(cd.grad(program)) == f"(x, c) ↦ {slope}"
     rng = np.random.default_rng(0)
     cd.testing.check_grad(program, "x", x=rng.uniform(1, 2, (4, 3)[: len(axes)]), c=rng.normal(size=(4, 4)))
+
+
+@pytest.mark.parametrize("size", ["n", 5])
+def test_an_index_at_an_end_of_its_range_is_that_end(size: Any) -> None:
+    """Edges that are repeated stood as sums over one index, `δ(d, 0) Σ_{i=0}^{0} cos(t[i]) sin(t[i])`."""
+    space = cd.Space(size)
+
+    @cd.program
+    def f(c: space):
+        ends = cd.tensor(lambda i: cd.where(i <= 0, c[i], 0) + cd.where(i + 1 >= c.shape[0], c[i], 0) * c[0], i=size)
+        return cd.sum(lambda i: np.sin(ends[i]) * c[i]) + cd.sum(lambda i: cd.where(i <= 0, c[i] ** 3, 0))
+
+    gradient = cd.grad(f, "c")
+    assert not re.search(r"Σ_\{(\w)=(.*?)\}\^\{\2\}", str(gradient)), gradient
+    cd.testing.check_grad(f, "c", c=np.array([0.3, -0.4, 0.7, 0.2, -0.5]))
+
+
+def test_the_gradient_of_repeated_edges() -> None:
+    @cd.program
+    def padded(c: cd.Space("n")):
+        return (np.sin(np.pad(c, 1, mode="edge")) ** 2).sum()
+
+    gradient = cd.grad(padded, "c")
+    text = str(gradient).replace("\n", " ")
+    assert "Σ" not in text
+    assert "δ(d, 0) cos(c[0]) sin(c[0])" in text
+    cd.testing.check_grad(padded, "c", c=np.array([0.3, -0.4, 0.7]))

@@ -41,23 +41,26 @@ def extreme_ties(graph: Graph, array: LabelledStep, indices: Sequence[Var], name
     """How many elements are the largest, or smallest, over some indices."""
     lacking = [label for label in indices if label not in array.labels and label.type != Range(1)]
     array = graph.arrange(array, (*array.labels, *lacking))
-    truths = _step(graph, "truth", float, _equal(graph, array, indices, name))
+    truths = _step(graph, "truth", float, _beside_extreme(graph, array, indices, name))
     return graph.reduce(truths, set(truths.labels) - set(indices))
 
 
 def extreme_at(
-    graph: Graph, array: LabelledStep, indices: Sequence[Var], name: str, places: Mapping[Var, Term]
+    graph: Graph, array: LabelledStep, indices: Sequence[Var], name: str, places: Mapping[Var, Term], sign: str
 ) -> LabelledStep:
-    """Whether the element at a place is the largest, or smallest, over some indices, as a number 0 or 1.
+    """Whether the element at a place is the largest, or smallest, over some indices, or is not, as a number 0 or 1.
 
     It is compared with that in the array in which that was found: computed once more, in another order, it may differ.
     """
-    equal = _equal(graph, array, indices, name)
-    return _step(graph, "truth", int, graph.read(equal, [places.get(label, label) for label in equal.labels]))
+    found = _beside_extreme(graph, array, indices, name, sign)
+    return _step(graph, "truth", int, graph.read(found, [places.get(label, label) for label in found.labels]))
 
 
-def _equal(graph: Graph, array: LabelledStep, indices: Sequence[Var], name: str) -> LabelledStep:
-    return _step(graph, "equal", int, _narrow(graph, array, indices), extreme(graph, array, indices, name))
+def _beside_extreme(
+    graph: Graph, array: LabelledStep, indices: Sequence[Var], name: str, sign: str = "equal"
+) -> LabelledStep:
+    """Whether elements are the largest, or smallest, over some indices; with the sign `not_equal` whether not."""
+    return _step(graph, sign, int, _narrow(graph, array, indices), extreme(graph, array, indices, name))
 
 
 def _narrow(graph: Graph, array: LabelledStep, indices: Sequence[Var]) -> LabelledStep:

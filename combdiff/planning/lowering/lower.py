@@ -199,12 +199,12 @@ class Lowering:
         value = extreme_ties(self.graph, array, own[-2:], name) if ties else extreme(self.graph, array, own[-2:], name)
         return value, own[:-2]
 
-    def _marked(self, term: Apply) -> LabelledStep:
-        """Whether an element is the largest or smallest."""
+    def _marked(self, term: Apply, sign: str) -> LabelledStep:
+        """Whether an element is the largest or smallest, or is not."""
         assert isinstance(term.function, Primitive)
         array, own = self.tensor(term.function.arguments[0])
         places = dict(zip(own, term.arguments, strict=True))
-        return extreme_at(self.graph, array, own[-2:], term.function.name.removesuffix("_marks"), places)
+        return extreme_at(self.graph, array, own[-2:], term.function.name.removesuffix("_marks"), places, sign)
 
     def _source(
         self, operation: Parameter | NamedCall, operands: tuple[int, ...], name: str, type_: object
@@ -358,8 +358,8 @@ class Lowering:
                 return UNIT, magnitude(term, self.graph, self.value)
             case Rescaled():
                 return UNIT, rescaled(term, self.graph, self.value)
-            case Relation(arguments=(Apply() as mark, _)) if is_mark(mark.function):
-                return UNIT, self._marked(mark)
+            case Relation(name=sign, arguments=(Apply() as mark, _)) if is_mark(mark.function):
+                return UNIT, self._marked(mark, sign)
             case Relation():
                 return UNIT, compared(term, self.graph, self.value)
             case Primitive() if not is_matrix_function(term):

@@ -130,7 +130,7 @@ def can_take(indices: Sequence[Var], factor: Delta) -> bool:
 def _plainly(product: SummedProduct) -> SummedProduct:
     """The product without the δ's that set a summed index equal to another index of its domain."""
     factors = [part for f in product.factors for part in _by_digits(f)]
-    product = _looked_up_once(_with_factors(product.indices, _met(factors)))
+    product = _looked_up_once(_with_factors(product.indices, _at_an_end(product.indices, _met(factors))))
     for factor in product.factors:
         if not isinstance(factor, Delta) or not _is_plain(factor):
             continue
@@ -219,6 +219,18 @@ def _met(factors: Sequence[Term]) -> list[Term]:
     bounds = {form: f for form, f in bounds.items() if len(form.free) > 1 and denominator(form) == 1}
     met = {bound: _vanishing(form) for form, bound in bounds.items() if affine([(form, -1)]) in bounds}
     return [*(f for f in factors if f not in met), *dict.fromkeys(met.values())] if met else list(factors)
+
+
+def _at_an_end(indices: Sequence[Var], factors: Sequence[Term]) -> list[Term]:
+    """The factors with δ(i, 0) for [i ≤ 0] where i is summed and counts from 0, and so at the other end of its range."""
+    bounds = [f for f in factors if isinstance(f, Indicator) and not f.modulus and len(f.free.intersection(indices)) == 1]
+    met: dict[Term, Term] = {}
+    for bound in bounds:
+        (index,) = bound.free.intersection(indices)
+        sides = in_domain(linear(index), index.type) if isinstance(index.type, Range | Symmetric) else []
+        if linear(bound.form).scale(-1) in sides:
+            met[bound] = _vanishing(bound.form)
+    return [met.get(factor, factor) for factor in factors]
 
 
 def _vanishing(form: Term) -> Delta:
