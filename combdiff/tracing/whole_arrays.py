@@ -210,15 +210,17 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: An
             f"np.pad of {describe(term)} with the widths {shown(pad_width)}", hint="give a pair for each axis"
         ) from None
     pairs = [(whole_number(a, "a width of np.pad", 0), whole_number(b, "a width of np.pad", 0)) for a, b in widths]
-    if mode == "constant":
+    if mode in ("constant", "empty"):  # what NumPy leaves as it is in memory is 0
         return wrap(rearranging.padded(term, pairs, lift(constant_values)))
-    if mode not in ("edge", "reflect", "symmetric", "wrap", "empty"):
+    if mode not in ("edge", "reflect", "symmetric", "wrap"):
         raise UnsupportedError(f"np.pad with mode {mode!r}", hint="concatenate the parts that are to stand there")
     for axis, pair in enumerate(pairs):
         if not any(pair):
             continue
-        if isinstance(domain := axes_of(term)[axis], Range) and isinstance(domain.size, str):
-            term = _padded_named(term, axis, pair, mode)
+        domain = axes_of(term)[axis]
+        size = domain.size if isinstance(domain, Range) else None
+        if isinstance(size, str) or (size and max(pair) < size + (mode != "reflect")):
+            term = _padded_by_ends(term, axis, pair, mode)
         else:
             size = rearranging.length(domain, f"np.pad with mode {mode!r}")
             places = np.pad(np.arange(size), pair, mode=mode)  # type: ignore[call-overload]
@@ -226,23 +228,29 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: An
     return wrap(term)
 
 
-def _padded_named(term: Term, axis: int, widths: tuple[int, int], mode: str) -> Term:
-    """An axis of named size with elements of its own before and after it, as many as NumPy's mode says."""
+def _padded_by_ends(term: Term, axis: int, widths: tuple[int, int], mode: str) -> Term:
+    """An axis with elements of its own before and after it, no more than it has, as NumPy's mode says which.
+
+    Of a named size, that may be less, elements are read around the end as often as it takes.
+    """
     before, after = widths
     if mode == "wrap":
         size = rearranging.lengths((axes_of(term)[axis], 1), (before + after, 1), what="np.pad").size
-        return rearranging.around(term, axis, -before, size)
-
-    def end(count: int, first: slice, others: slice) -> list[Term]:
-        key = (*[slice(None)] * axis, first if mode == "edge" else others)
-        piece = lift(wrap(term)[key]) if count else term
-        copied = _repeated(piece, axis, count, axis) if mode == "edge" and count else rearranging.flip(piece, axis)
-        return [copied] if count else []
-
+        if isinstance(size, str):
+            return rearranging.around(term, axis, -before, size)
     own = int(mode == "reflect")  # the element at an end, which stands there once
-    left = end(before, slice(1), slice(own, own + before))
-    right = end(after, slice(-1, None), slice(-own - after, -own or None))
-    return rearranging.concatenate([*left, term, *right], axis, "np.pad")
+    inward = slice(own, own + before), slice(-own - after, -own or None)
+    first, last = {"edge": (slice(1), slice(-1, None)), "wrap": (slice(-before, None), slice(after))}.get(mode, inward)
+
+    def end(count: int, part: slice) -> list[Term]:
+        if not count:
+            return []
+        piece = lift(wrap(term)[(*[slice(None)] * axis, part)])
+        if mode == "edge":
+            return [_repeated(piece, axis, count, axis)]
+        return [piece if mode == "wrap" else rearranging.flip(piece, axis)]
+
+    return rearranging.concatenate([*end(before, first), term, *end(after, last)], axis, "np.pad")
 
 
 def _tile(A: Any, reps: Any) -> Value:

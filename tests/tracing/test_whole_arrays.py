@@ -299,6 +299,44 @@ def test_of_axes_of_named_sizes(spelling: str) -> None:
         assert cd.testing.check_grad(total, "x", x=x) < 1e-6
 
 
+PADDED = {
+    ("edge", (1, 2)): "x ↦ i<7 ↦ [i ≤ 0] x[0] + [1 ≤ i ≤ 4] x[i - 1] + [i ≥ 5] x[3]",
+    ("wrap", (2, 1)): "x ↦ i<7 ↦ [i ≤ 1] x[i + 2] + [2 ≤ i ≤ 5] x[i - 2] + [i ≥ 6] x[i - 6]",
+    ("reflect", (0, 3)): "x ↦ i<7 ↦ [i ≤ 3] x[i] + [i ≥ 4] x[6 - i]",
+    ("symmetric", (4, 0)): "x ↦ i<8 ↦ [i ≤ 3] x[3 - i] + [i ≥ 4] x[i - 4]",
+    ("reflect", (4, 9)): "",  # back and forth, by an array of indices
+    ("wrap", (9, 0)): "",
+}
+
+
+@pytest.mark.parametrize(("mode", "widths"), PADDED)
+def test_ends_of_a_literal_size_are_written_by_conditions(mode: Any, widths: tuple[int, int]) -> None:
+    """They stood as elements at positions that an array holds, x[c[i]], which says nothing to a reader."""
+
+    @cd.program
+    def padded(x: cd.Space(4)):
+        return np.pad(x, widths, mode=mode)
+
+    @cd.program
+    def squares(x: cd.Space(4)):
+        return (np.sin(np.pad(x, widths, mode=mode)) ** 2).sum()
+
+    x = np.array([0.3, -0.8, 0.5, 1.2])
+    np.testing.assert_array_equal(padded(x), np.pad(x, widths, mode=mode))
+    assert PADDED[mode, widths] in ("", str(padded))
+    assert cd.testing.check_grad(squares, "x", x=x) < 1e-6
+
+
+def test_what_numpy_leaves_as_it_is_around_an_array_is_zero() -> None:
+    """The numbers that happened to be there were taken for positions."""
+
+    @cd.program
+    def f(x: cd.Space(2), y: cd.Space("n")):
+        return np.pad(x, 3, mode="empty").sum() + np.pad(y, 1, mode="empty").sum()
+
+    assert f(np.array([1.0, 2.0]), np.array([4.0])) == 7
+
+
 def test_a_diagonal_of_unlike_named_sizes_is_refused_and_says_why() -> None:
     def f(A: cd.Space("m", "k")):
         return np.diagonal(A)

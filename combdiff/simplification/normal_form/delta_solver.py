@@ -222,15 +222,13 @@ def _met(factors: Sequence[Term]) -> list[Term]:
 
 
 def _at_an_end(indices: Sequence[Var], factors: Sequence[Term]) -> list[Term]:
-    """The factors with δ(i, 0) for [i ≤ 0] where i is summed and counts from 0, and so at the other end of its range."""
-    bounds = [f for f in factors if isinstance(f, Indicator) and not f.modulus and len(f.free.intersection(indices)) == 1]
-    met: dict[Term, Term] = {}
-    for bound in bounds:
-        (index,) = bound.free.intersection(indices)
-        sides = in_domain(linear(index), index.type) if isinstance(index.type, Range | Symmetric) else []
-        if linear(bound.form).scale(-1) in sides:
-            met[bound] = _vanishing(bound.form)
-    return [met.get(factor, factor) for factor in factors]
+    """The factors with δ(i, 0) for [i ≤ 0] where i is summed and counts from 0, and so at the other end."""
+    counted = [index for index in indices if isinstance(index.type, Range | Symmetric)]
+    outside = {side.scale(-1) for index in counted for side in in_domain(linear(index), index.type)}
+    return [
+        _vanishing(f.form) if isinstance(f, Indicator) and not f.modulus and linear(f.form) in outside else f
+        for f in factors
+    ]
 
 
 def _vanishing(form: Term) -> Delta:
