@@ -1,8 +1,9 @@
 """New random programs, texts and rule files for as long as one likes: `make fuzz SECONDS=3600`.
 
 Four fifths of the time go to programs (`cd.testing.programs()`): the value and the pullback of each, by every route,
-are compared with the reference interpreter and with central differences, on JAX too, and its print is read back. The
-rest goes to the property tests of texts and rule files, with new seeds.
+are compared with the reference interpreter and with central differences, on JAX too, and its print is read back; a
+quarter of them are shown in every form that there is, with their gradients. The rest goes to the property tests of
+texts and rule files, with new seeds.
 
 Invariant: each failure is printed with the seed that draws it again; `python tests/fuzz.py 0 SEED …` does so.
 """

@@ -187,16 +187,21 @@ def delta(left: Term, right: Term, domain: Domain | None = None) -> Term:
     """
     if left is right:
         return ONE
-    domain = domain or _common_domain(left, right)
-    held = not (is_index(left) and is_index(right))
-    if held and not isinstance(domain, Cyclic) and not any(is_index(s) and isinstance(s, Var) for s in (left, right)):
-        domain = None
+    domain = domain or _told_domain(left, right)
     if domain is not None and is_index(left) and is_index(right):
         parts, distance = affine_parts(affine([(left, 1), (right, -1)]))
         size = domain.size if isinstance(domain, Cyclic) else 0
         if not parts and isinstance(size, int):
             return ZERO if (distance % size if size else distance) else ONE
     return Delta(left, right, domain)
+
+
+def _told_domain(left: Term, right: Term) -> Domain | None:
+    """The domain of what a δ compares, as its indices tell it."""
+    domain = _common_domain(left, right)
+    indices = [side for side in (left, right) if is_index(side)]
+    told = len(indices) == 2 or isinstance(domain, Cyclic) or any(isinstance(index, Var) for index in indices)
+    return domain if told else None
 
 
 def _common_domain(*forms: Term) -> Domain | None:

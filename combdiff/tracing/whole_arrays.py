@@ -231,7 +231,7 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: An
 def _padded_by_ends(term: Term, axis: int, widths: tuple[int, int], mode: str) -> Term:
     """An axis with elements of its own before and after it, no more than it has, as NumPy's mode says which.
 
-    Of a named size, that may be less, elements are read around the end as often as it takes.
+    A named size that turns out to be less is refused when it is known, but by mode wrap, which then goes around again.
     """
     before, after = widths
     if mode == "wrap":
