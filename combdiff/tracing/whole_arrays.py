@@ -492,7 +492,10 @@ def _inner(a: Any, b: Any) -> Value:
 
 
 def _vdot(a: Any, b: Any) -> Value:
-    one, other = (wrap(rearranging.flattened(lift(v), "np.vdot")) for v in (a, b))
+    left, right = lift(a), lift(b)
+    if (axes := axes_of(left)) == axes_of(right):
+        return _tensordot(wrap(left).conj(), wrap(right), len(axes))
+    one, other = (wrap(rearranging.flattened(each, "np.vdot")) for each in (left, right))
     return one.conj() @ other
 
 

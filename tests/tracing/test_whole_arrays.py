@@ -272,6 +272,7 @@ NAMED = {
     "np.pad(x, (0, 2), mode='symmetric')": "",
     "np.pad(x, (2, 0), mode='edge')": "x ↦ i<n + 2 ↦ [i ≤ 1] x[0] + [i ≥ 2] x[i - 2]",
     "np.repeat(x, 3)": "",
+    "np.vdot(x[:, None] * x, x[:, None] + x)": "",
     "np.median(x)": "",
     "np.quantile(x, 0.3)": "",
     "np.trace(x[:, None] * x[None, 1:])": "",
