@@ -544,11 +544,17 @@ def _collect(terms: list[Term]) -> list[Term]:
     return [mul(factor, rest) for rest, factor in sums if factor is not ZERO]
 
 
+def number_and_rest(term: Term) -> tuple[Number, Term]:
+    """A term as the number in front of it times the rest."""
+    if isinstance(term, Mul) and isinstance(term.factors[0], Number):
+        return term.factors[0], _without_number(term)
+    return (term, ONE) if isinstance(term, Number) else (ONE, term)
+
+
 def _multiple(term: Term) -> tuple[Number, Term]:
     """A term as an exact number times the rest."""
-    if isinstance(term, Mul) and isinstance(term.factors[0], Number) and term.factors[0].exact:
-        return term.factors[0], _without_number(term)
-    return ONE, term
+    number, rest = number_and_rest(term)
+    return (number, rest) if number.exact else (ONE, term)
 
 
 @remembered

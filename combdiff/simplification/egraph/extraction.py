@@ -61,6 +61,7 @@ from combdiff.ir import (
     lambda_,
     matrices_in,
     mul,
+    number_and_rest,
     places_around,
     reduced_index,
     remembered,
@@ -287,20 +288,18 @@ def by_transposes(term: Sum) -> Term | None:
     sums = [factor for factor in factors if isinstance(factor, Add)]
     if len(sums) != 1:
         return None
-    numbers = {tuple(f for f in factors_of(part) if isinstance(f, Number)) for part in sums[0].terms}
-    parts = [mul(*(f for f in factors_of(part) if not isinstance(f, Number))) for part in sums[0].terms]
+    numbers, parts = zip(*map(number_and_rest, sums[0].terms), strict=True)
     readings = [part.body if isinstance(part, Conj) else part for part in parts]
-    if len(numbers) > 1 or len({part.function for part in readings if isinstance(part, Apply)}) != 1:
+    if len(set(numbers)) > 1 or len({part.function for part in readings if isinstance(part, Apply)}) != 1:
         return None
     indices = index_variables(sums[0])
-    if any(not isinstance(part, Apply) or index_variables(part) != indices for part in readings):
+    if not all(isinstance(part, Apply) and set(part.arguments) == indices for part in readings):
         return None
     others = [factor for factor in factors if factor is not sums[0]]
     if not indices > frozenset().union(*map(index_variables, others)):
         return None
     networks = (Sum(term.indices, mul(*sorted((*others, part), key=order_key))) for part in parts)
-    (number,) = numbers
-    return add(*(mul(*number, network) for network in networks))
+    return add(*(mul(numbers[0], network) for network in networks))
 
 
 def program_cost(body: Term) -> float:

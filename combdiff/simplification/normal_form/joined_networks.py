@@ -30,9 +30,9 @@ from combdiff.ir import (
     Term,
     Var,
     add,
-    factors_of,
     mul,
     negate,
+    number_and_rest,
     substitute,
     subterms,
     tidy,
@@ -202,8 +202,7 @@ def primitive(factor: Term) -> tuple[Term, ...]:
     """A factor that is a sum as a number and a sum of whole multiples without a common divisor: 8 and 2 x − b."""
     if not isinstance(factor, Add):
         return (factor,)
-    numbers = [mul(*(f for f in factors_of(term) if isinstance(f, Number))) for term in factor.terms]
-    content = _content([number for number in numbers if isinstance(number, Number)])
+    content = _content([number_and_rest(term)[0] for term in factor.terms])
     inverse = Number(tidy(1 / content))
     return (factor,) if content == 1 else (Number(tidy(content)), add(*(mul(inverse, term) for term in factor.terms)))
 

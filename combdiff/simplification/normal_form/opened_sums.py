@@ -13,7 +13,6 @@ from combdiff.ir import (
     Add,
     Apply,
     Lambda,
-    Number,
     Rewriter,
     Term,
     Var,
@@ -26,6 +25,7 @@ from combdiff.ir import (
     joined,
     let,
     mul,
+    number_and_rest,
     split,
     squared_modulus,
 )
@@ -45,9 +45,9 @@ def with_sums_opened(body: Term) -> Term:
 
 def _as_product(term: Term) -> Term:
     """A term with z z* for Re(z z*), as terms of complex sums have it."""
-    numbers = [factor for factor in factors_of(term) if isinstance(factor, Number)]
-    z = squared_modulus(mul(*(factor for factor in factors_of(term) if not isinstance(factor, Number))))
-    return mul(*numbers, *sorted(factors_of(mul(z, conj(z))), key=order_key)) if z else term
+    number, rest = number_and_rest(term)
+    z = squared_modulus(rest)
+    return mul(number, *sorted(factors_of(mul(z, conj(z))), key=order_key)) if z else term
 
 
 def _inner(value: Term) -> Term:
@@ -69,13 +69,12 @@ class _Opening(Rewriter):
     def _opened(self, sum_: Add) -> Term | None:
         """A sum with one definition in it written out, if that makes it shorter."""
         for part in sum_.terms:
-            numbers = [factor for factor in factors_of(part) if isinstance(factor, Number)]
-            others = [factor for factor in factors_of(part) if not isinstance(factor, Number)]
-            whole = self._value(others[0]) if len(others) == 1 else None
+            number, read = number_and_rest(part)
+            whole = self._value(read)
             if isinstance(whole, Add):
-                rest = (each for each in sum_.terms if each is not part)
+                others = (each for each in sum_.terms if each is not part)
                 written = map(_as_product, whole.terms) if dtype_of(sum_) is complex else whole.terms
-                found = add(*rest, *(mul(*numbers, each) for each in written))
+                found = add(*others, *(mul(number, each) for each in written))
                 if length_alone(found) < length_alone(sum_):
                     return found
         return None
