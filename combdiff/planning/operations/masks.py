@@ -156,13 +156,17 @@ class MaskedContract(Operation):
         return max(told, truths + copied) + part * at.item + _objects(at)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
-        """The product of slices where these are enough, else box by box."""
+        """The product of slices where these are enough, else box by box.
+
+        Where nothing is summed XLA fuses conditions that are few with what reads the product.
+        """
         if not words.dialect.mixes_kinds:
             pairs = zip(step.operands, operands, strict=True)
             operands = [words.as_kind(m, text, step.kind) for m, text in pairs]
-        if text := _sliced_product(words, self, operands, step) or _plain_product(words, self, operands, step):
-            return text
-        return _box_product(words, self, operands, step)
+        ways = [_sliced_product, _plain_product, _box_product]
+        if words.dialect.boxes == "text" and set().union(*self.patterns) <= set(self.out):
+            ways = [_plain_product, _sliced_product, _box_product]
+        return next(text for way in ways if (text := way(words, self, operands, step)))
 
 
 def _sliced(words: Words, conditions: Sequence[IndexCondition], domains: Sequence[Domain]) -> list[str] | None:

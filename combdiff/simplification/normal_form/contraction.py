@@ -48,27 +48,46 @@ from combdiff.ir import (
     substitute,
     total,
 )
-from combdiff.simplification.normal_form.delta_solver import can_take, on_diagonals, plain_conditions, solve, turned
+from combdiff.simplification.normal_form.delta_solver import (
+    can_take,
+    on_diagonals,
+    plain_conditions,
+    solve,
+    solve_at_ends,
+    turned,
+)
 from combdiff.simplification.normal_form.fourier_inversion import collapsed
 from combdiff.simplification.normal_form.masks import exponential
 
 
 def normalise(term: Term, names: Names) -> Term:
     """The contraction normal form of a scalar term; new names for bound indices come from `names`."""
-    return _Contracting(names, _split).normal(term)
+    return _Contracting(names, _split, solve_at_ends).normal(term)
 
 
-def without_deltas(term: Term, names: Names) -> Term:
-    """The term in which no Σ holds a δ that it can take; networks without such a δ stay as they are."""
-    return _Contracting(names, _whole).solved(term)
+def without_deltas(term: Term, names: Names, *, at_ends: bool = True) -> Term:
+    """The term in which no Σ holds a δ that it can take; networks without such a δ stay as they are.
+
+    `at_ends` says whether [i ≤ 0] of a summed index that counts from 0 is such a δ.
+    """
+    return _Contracting(names, _whole, solve_at_ends if at_ends else solve).solved(term)
 
 
 class _Contracting:
-    """Contracts the networks of one term, what occurs in it several times once; `written` says how a network is."""
+    """Contracts the networks of one term, what occurs in it several times once.
 
-    def __init__(self, names: Names, written: Callable[[SummedProduct], Term]) -> None:
+    `written` says how a network is written, `solve` how its δ's and conditions are solved.
+    """
+
+    def __init__(
+        self,
+        names: Names,
+        written: Callable[[SummedProduct], Term],
+        solve: Callable[[SummedProduct, Names], SummedProduct],
+    ) -> None:
         self.names = names
         self.written = written
+        self.solve = solve
         self._normal: dict[Term, Term] = {}
         self._solved: dict[Term, Term] = {}
 
@@ -110,7 +129,7 @@ class _Contracting:
 
     def _contracted(self, product: SummedProduct) -> Term:
         """Σ of a product, whose own networks are in normal form."""
-        product = solve(collapsed(product), self.names)
+        product = self.solve(collapsed(product), self.names)
         factors = product.factors
         if ZERO in factors:
             return ZERO

@@ -100,6 +100,21 @@ def solve(product: SummedProduct, names: Names) -> SummedProduct:
     return SummedProduct(product.indices, tuple(plain_conditions(product.factors)))
 
 
+def solve_at_ends(product: SummedProduct, names: Names) -> SummedProduct:
+    """As `solve`, with δ(i, 0) for [i ≤ 0] of a summed index that counts from 0, and so at the other end."""
+    solved = solve(_with_factors(product.indices, _at_an_end(product)), names)
+    return solved if _at_an_end(solved) == solved.factors else solve_at_ends(solved, names)
+
+
+def _at_an_end(product: SummedProduct) -> tuple[Term, ...]:
+    counted = [index for index in product.indices if isinstance(index.type, Range | Symmetric)]
+    outside = {side.scale(-1) for index in counted for side in in_domain(linear(index), index.type)}
+    return tuple(
+        _vanishing(f.form) if isinstance(f, Indicator) and not f.modulus and linear(f.form) in outside else f
+        for f in product.factors
+    )
+
+
 def _is_left(product: SummedProduct) -> bool:
     """Whether there is a δ that its Σ can take."""
     return any(isinstance(factor, Delta) and can_take(product.indices, factor) for factor in product.factors)
@@ -130,7 +145,7 @@ def can_take(indices: Sequence[Var], factor: Delta) -> bool:
 def _plainly(product: SummedProduct) -> SummedProduct:
     """The product without the δ's that set a summed index equal to another index of its domain."""
     factors = [part for f in product.factors for part in _by_digits(f)]
-    product = _looked_up_once(_with_factors(product.indices, _at_an_end(product.indices, _met(factors))))
+    product = _looked_up_once(_with_factors(product.indices, _met(factors)))
     for factor in product.factors:
         if not isinstance(factor, Delta) or not _is_plain(factor):
             continue
@@ -167,7 +182,7 @@ def _told(factor: Delta, rest: Sequence[Term]) -> dict[Var, Term]:
     if _compares_whole_numbers(factor):
         for index, form in ((left, right), (right, left)):
             if isinstance(index, Var) and index not in form.free and any(index in other.free for other in rest):
-                premises = list(premises_of(form.free))
+                premises = list(premises_of({index, *form.free}))
                 if all(implied(side, premises) for side in in_domain(linear(form), index.type)):
                     return {index: form}
     return {}
@@ -219,16 +234,6 @@ def _met(factors: Sequence[Term]) -> list[Term]:
     bounds = {form: f for form, f in bounds.items() if len(form.free) > 1 and denominator(form) == 1}
     met = {bound: _vanishing(form) for form, bound in bounds.items() if affine([(form, -1)]) in bounds}
     return [*(f for f in factors if f not in met), *dict.fromkeys(met.values())] if met else list(factors)
-
-
-def _at_an_end(indices: Sequence[Var], factors: Sequence[Term]) -> list[Term]:
-    """The factors with δ(i, 0) for [i ≤ 0] where i is summed and counts from 0, and so at the other end."""
-    counted = [index for index in indices if isinstance(index.type, Range | Symmetric)]
-    outside = {side.scale(-1) for index in counted for side in in_domain(linear(index), index.type)}
-    return [
-        _vanishing(f.form) if isinstance(f, Indicator) and not f.modulus and linear(f.form) in outside else f
-        for f in factors
-    ]
 
 
 def _vanishing(form: Term) -> Delta:
