@@ -475,7 +475,7 @@ def exponentials(x: Vector, v: Vector):
 
 
 WORK: dict[str, tuple[Any, str, Any, Any]] = {  # less of it, for the same text
-    "δ's solved before saturation": (pipeline, "without_deltas", lambda term, names: term, cubes),
+    "δ's solved before saturation": (pipeline, "without_deltas_and_ends", lambda term, names: term, cubes),
     "long sums by groups": (pipeline, "simplify_sum", lambda terms, simplify: simplify(add(*terms)), exponentials),
 }
 

@@ -68,7 +68,7 @@ def make_plan(
     `partial` may be infinite or no number where a condition of the program does not hold. Raises UnsupportedError for
     what arrays cannot express, such as sums over the real line.
     """
-    solved = with_narrow_reads(without_deltas(program.body, Names(program), at_ends=False))  # of which there are views
+    solved = with_narrow_reads(without_deltas(program.body, Names(program)))
     program = guard_conditions(Lambda(program.parameters, solved), partial)
     program = Lambda(program.parameters, with_joint_iterations(program.body, Names(program)))
     graph = Graph(sizes, find_paths)

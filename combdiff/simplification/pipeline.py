@@ -77,7 +77,7 @@ from combdiff.simplification.memory import body_once, factored_once, simplified_
 from combdiff.simplification.normal_form.coefficients import Coefficients
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import bind_common, read_bound
-from combdiff.simplification.normal_form.contraction import without_deltas
+from combdiff.simplification.normal_form.contraction import without_deltas_and_ends
 from combdiff.simplification.normal_form.definitions import with_logarithms_joined, without_short_definitions
 from combdiff.simplification.normal_form.denominators import is_fraction, without_fractions_below
 from combdiff.simplification.normal_form.expansion import is_patched, offers_delta
@@ -423,7 +423,7 @@ def _simplify_number(term: Term, rules: tuple[str, ...], known: Known) -> Term:
     def one(part: Term) -> Term:
         return _affordable(part, rules, known)
 
-    solved = without_deltas(term, Names(term))
+    solved = without_deltas_and_ends(term, Names(term))
     note(lambda: Solved(term, solved))
     terms = summands(solved)
     if len(terms) > MOST_TERMS:

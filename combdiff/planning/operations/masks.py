@@ -158,13 +158,14 @@ class MaskedContract(Operation):
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The product of slices where these are enough, else box by box.
 
-        Where nothing is summed XLA fuses conditions that are few with what reads the product.
+        Where nothing is summed XLA fuses the question whether an index has one value with what reads the product.
         """
         if not words.dialect.mixes_kinds:
             pairs = zip(step.operands, operands, strict=True)
             operands = [words.as_kind(m, text, step.kind) for m, text in pairs]
         ways = [_sliced_product, _plain_product, _box_product]
-        if words.dialect.boxes == "text" and set().union(*self.patterns) <= set(self.out):
+        at_one_place = all(condition.test == "== 0" for condition in self.conditions)
+        if words.dialect.boxes == "text" and at_one_place and set().union(*self.patterns) <= set(self.out):
             ways = [_plain_product, _sliced_product, _box_product]
         return next(text for way in ways if (text := way(words, self, operands, step)))
 

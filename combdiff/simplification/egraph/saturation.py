@@ -48,7 +48,7 @@ from combdiff.simplification.laws.loading import RuleFile, load, run_laws
 from combdiff.simplification.laws.reach import ReachedLaws, reached
 from combdiff.simplification.laws.syntax import run_text
 from combdiff.simplification.normal_form.canonical import canonical
-from combdiff.simplification.normal_form.contraction import normalise, without_deltas
+from combdiff.simplification.normal_form.contraction import normalise, without_deltas_and_ends
 
 # Bounded repeats, not `saturate`: a class that contains itself (x = 1·x) can make egglog rebuild a container for ever.
 APPLIED = "(repeat 3 (run units) (repeat 2 (run facts)) (run collect)) (run laws)"
@@ -199,7 +199,7 @@ def apart(term: Term, names: Names) -> Term:
 def normal(term: Term) -> Term:
     """The normal form of a scalar term, to which no law is applied: δ's solved, equal terms one, canonical names."""
     names = Names(term)
-    return canonical(normalise(apart(without_deltas(term, names), names), names))
+    return canonical(normalise(apart(without_deltas_and_ends(term, names), names), names))
 
 
 @dataclass(frozen=True)

@@ -65,12 +65,14 @@ def normalise(term: Term, names: Names) -> Term:
     return _Contracting(names, _split, solve_at_ends).normal(term)
 
 
-def without_deltas(term: Term, names: Names, *, at_ends: bool = True) -> Term:
-    """The term in which no Σ holds a δ that it can take; networks without such a δ stay as they are.
+def without_deltas(term: Term, names: Names) -> Term:
+    """The term in which no Σ holds a δ that it can take; networks without such a δ stay as they are."""
+    return _Contracting(names, _whole, solve).solved(term)
 
-    `at_ends` says whether [i ≤ 0] of a summed index that counts from 0 is such a δ.
-    """
-    return _Contracting(names, _whole, solve_at_ends if at_ends else solve).solved(term)
+
+def without_deltas_and_ends(term: Term, names: Names) -> Term:
+    """As `without_deltas`, where [i ≤ 0] of a summed index that counts from 0 is such a δ, too."""
+    return _Contracting(names, _whole, solve_at_ends).solved(term)
 
 
 class _Contracting:
