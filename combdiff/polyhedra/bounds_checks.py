@@ -317,8 +317,7 @@ class _IndexSearch:
 
     def __init__(self) -> None:
         self.done: dict[Term, dict[Access, None]] = {}
-        self.scope: dict[Var, tuple[tuple[Var, ...], dict[Access, None]]] = {}
-        self.definitions: dict[Term, Term] = {}
+        self.scope: dict[Term, Term] = {}  # what definitions are
         self.needed: dict[Term, Guards] = {}
         self.regions: dict[Access, tuple[tuple[Linear, ...], ...]] = {}
         self.covering: dict[tuple[Access, Access], bool] = {}
@@ -368,12 +367,11 @@ class _IndexSearch:
                 yield from self._read(term)
             case Let():
                 for var, value in term.bindings:
-                    parameters = value.parameters if isinstance(value, Lambda) else ()
-                    self.scope[var] = parameters, self.inside(value)
-                    self.definitions[var] = value
+                    self.inside(value)  # before it is read: a long chain would overflow the stack of calls
+                    self.scope[var] = value
                 yield from self.inside(term.body)
             case Var() if term in self.scope:
-                yield from self.scope[term][1]
+                yield from self.inside(self.scope[term])
             case Indicator() | Unequal():
                 return
             case Sum() | Lambda() if any(is_domain(v.type) for v in term.bound):
@@ -397,7 +395,7 @@ class _IndexSearch:
                 return frozenset().union(*map(self._needed, term.factors))
             case Conj(inner):
                 return self._needed(inner)
-            case Apply(function) if isinstance(value := self.definitions.get(function, function), Lambda):
+            case Apply(function) if isinstance(value := self.scope.get(function, function), Lambda):
                 replacement = dict(zip(value.parameters, term.arguments, strict=False))
                 stands = all(_may_stand(argument, parameter) for parameter, argument in replacement.items())
                 if stands and not any(self._leaving(term)):
@@ -427,8 +425,9 @@ class _IndexSearch:
         function = term.function
         if isinstance(function, Lambda):
             parameters, found = function.parameters, self.inside(function.body)
-        elif isinstance(function, Var) and function in self.scope:
-            parameters, found = self.scope[function]
+        elif function in self.scope:
+            value = self.scope[function]
+            parameters, found = value.parameters if isinstance(value, Lambda) else (), self.inside(value)
         else:
             yield from self.inside(function)
             return

@@ -22,7 +22,6 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from combdiff.ir import (
-    MINUS_ONE,
     Cyclic,
     Delta,
     Indicator,
@@ -37,7 +36,7 @@ from combdiff.ir import (
     affine_parts,
     as_integer,
     delta,
-    mul,
+    negate,
     opposite,
     unequal,
 )
@@ -116,7 +115,7 @@ def around_cycle_unsaid(equal: Delta) -> tuple[Term, Size] | None:
     if equal.lookup is None or not isinstance(equal.domain, Cyclic) or delta(equal.left, equal.right) == equal:
         return None
     index, value = equal.lookup
-    return add(value, mul(MINUS_ONE, as_integer(index))), equal.domain.size
+    return add(value, negate(as_integer(index))), equal.domain.size
 
 
 def _around_cycle(condition: Unequal, sign: str, scope: Scope) -> Comparison:
@@ -127,8 +126,12 @@ def _around_cycle(condition: Unequal, sign: str, scope: Scope) -> Comparison:
     if isinstance(size, int):
         rest = Modulo(write_form((coefficients, 0), scope), Literal(size))
         return Comparison((rest, Literal(-offset % size)), (sign,))
-    rest = Modulo(write_form((coefficients, offset), scope), Name(size))
-    return Comparison((rest, Literal(0)), (sign,))
+    return zero_around(write_form((coefficients, offset), scope), size, sign)
+
+
+def zero_around(form: Doc, size: Size, sign: str = "=") -> Comparison:
+    """Whether what is written is 0 around a cycle of that size, or is not."""
+    return Comparison((Modulo(form, Literal(size) if isinstance(size, int) else Name(size)), Literal(0)), (sign,))
 
 
 def _split(form: Form) -> tuple[dict[Var, Rational], Form]:

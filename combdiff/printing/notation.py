@@ -50,12 +50,18 @@ from combdiff.ir import (
 from combdiff.ir import Function as Map
 from combdiff.printing.bounds import sizes_of, split_bounds, split_inequalities, write_bounds
 from combdiff.printing.components import by_components
-from combdiff.printing.conditions import around_cycle_unsaid, congruence, form_of, write_conditions, write_form
+from combdiff.printing.conditions import (
+    around_cycle_unsaid,
+    congruence,
+    form_of,
+    write_conditions,
+    write_form,
+    zero_around,
+)
 from combdiff.printing.documents import (
     Arrow,
     BigSum,
     Bound,
-    Comparison,
     Derivative,
     Division,
     Doc,
@@ -302,8 +308,7 @@ class Layout:
     def _delta(self, term: Delta, scope: Scope) -> Doc:
         if (unsaid := around_cycle_unsaid(term)) is not None:
             apart, size = unsaid
-            rest = Modulo(self.doc(apart, scope), Name(size) if isinstance(size, str) else Literal(size))
-            return Iverson((Comparison((rest, Literal(0)), ("=",)),))
+            return Iverson((zero_around(self.doc(apart, scope), size),))
         congruent = congruence(term, scope)
         return Iverson((congruent,)) if congruent else Kronecker(*self._indices(term.children, scope))
 

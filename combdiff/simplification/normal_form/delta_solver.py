@@ -102,11 +102,13 @@ def solve(product: SummedProduct, names: Names) -> SummedProduct:
 
 def solve_at_ends(product: SummedProduct, names: Names) -> SummedProduct:
     """As `solve`, with δ(i, 0) for [i ≤ 0] of a summed index that counts from 0, and so at the other end."""
-    solved = solve(_with_factors(product.indices, _at_an_end(product)), names)
+    solved = solve(SummedProduct(product.indices, _at_an_end(product)), names)
     return solved if _at_an_end(solved) == solved.factors else solve_at_ends(solved, names)
 
 
 def _at_an_end(product: SummedProduct) -> tuple[Term, ...]:
+    if not any(isinstance(factor, Indicator) for factor in product.factors):
+        return product.factors
     counted = [index for index in product.indices if isinstance(index.type, Range | Symmetric)]
     outside = {side.scale(-1) for index in counted for side in in_domain(linear(index), index.type)}
     return tuple(

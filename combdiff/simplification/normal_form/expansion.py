@@ -39,6 +39,7 @@ from combdiff.ir import (
     holds_delta,
     mul,
     negate,
+    number_and_rest,
     substitute,
     subterms,
     total,
@@ -104,13 +105,11 @@ def weighted(body: Term) -> Iterator[tuple[Number, Term]]:
 
 def coefficient_of(term: Term) -> tuple[Number, Term]:
     """A term as an exact real number times the rest; averages are linear over the real numbers only."""
-    first, *rest = factors_of(term)
-    if not isinstance(first, Number):
-        return ONE, term
-    if first.exact and not first.imag:
-        return first, mul(*rest)
-    if first.real < 0 or (not first.real and first.imag < 0):
-        return MINUS_ONE, mul(negate(first), *rest)
+    number, rest = number_and_rest(term)
+    if number.exact and not number.imag:
+        return number, rest
+    if number.real < 0 or (not number.real and number.imag < 0):
+        return MINUS_ONE, mul(negate(number), *factors_of(rest))
     return ONE, term
 
 
