@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from combdiff.ir.terms import Add, Mul, Number, Primitive, Sum, Term, conj, remembered
+from combdiff.ir.domains import Whole
+from combdiff.ir.indices import Coordinate
+from combdiff.ir.terms import Add, Mul, Number, Primitive, Sum, Term, Var, conj, remembered
 from combdiff.ir.types import dtype_of
 
 POSITIVE = ("exp", "cosh")  # for every real argument
@@ -43,8 +45,11 @@ def is_nonnegative(term: Term) -> bool:
             return all(map(is_nonnegative, _unpaired(term)))
         case Add() | Sum():
             return all(map(is_nonnegative, term.children))
-        case Primitive(name="power", arguments=(base, Number(real=int() as exponent, imag=0))) if exponent % 2 == 0:
-            return dtype_of(base) is not complex
+        case Coordinate(form=Var(type=Whole())):
+            return True  # a size
+        case Primitive(name="power", arguments=(base, Number(imag=0) as exponent)):
+            even = isinstance(exponent.real, int) and exponent.real % 2 == 0
+            return (even and dtype_of(base) is not complex) or is_nonnegative(base)
         case Primitive(name="abs" | "relu"):
             return dtype_of(term) is not complex
     return is_positive(term)

@@ -77,8 +77,8 @@ class Rewriting(ABC):
             term = substitute(found[1], found[0])
         return term
 
-    def named(self, term: Term, like: Var) -> Term:
-        """A term that takes some computing as an element of a binding; equal ones are one."""
+    def named(self, term: Term, like: Var, computed: Term | None = None) -> Term:
+        """A term that takes some computing, if not as another equal one, as an element of a binding; equal ones are one."""
         if isinstance(term, Number | Var) or (isinstance(term, Apply) and isinstance(term.function, Var)):
             return term
         indices = free_indices(term)
@@ -88,6 +88,6 @@ class Rewriting(ABC):
             axes = [index.type for index in indices]
             new = self.names.fresh(Var(like.name, Space(*axes, dtype=dtype_of(term))))  # type: ignore[arg-type]
             self._bound[key] = new
-            self.kept[new] = value
+            self.kept[new] = value if computed is None else lambda_(indices, computed)
         var = self._bound[key]
         return element(var, indices)

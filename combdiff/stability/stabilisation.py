@@ -54,6 +54,7 @@ from combdiff.ir import (
     Term,
     Var,
     add,
+    axes_of,
     dtype_of,
     exact,
     factors_of,
@@ -144,8 +145,7 @@ def with_stable_exponentials(program: Lambda) -> Lambda:
     if not any(isinstance(node, Primitive) and node.name in _EXPONENTIAL for node in subterms(program)):
         return program
     stabilising = _Stabilising(program)
-    asking = any(map(stabilising.asks, (*stabilising.scope.values(), stabilising.result)))
-    return stabilising.rewritten() if asking else program
+    return stabilising.rewritten() if any(map(stabilising.may_ask, subterms(program))) else program
 
 
 _EXPONENTIAL = ("exp", "cosh", "sinh")
@@ -167,6 +167,8 @@ class _Stabilising(Rewriting):
         self._scaled: dict[Term, ScaledNumber] = {}
         self._pairs: dict[Var, ScaledNumber] = {}
         self._positive: set[Var] = set()
+        self._moderate: dict[Term, bool] = {}
+        self._limited: dict[Term, bool] = {}
         self._ample: set[Term] = set()  # sums, and bindings of sums, that are at least 1
         self._fractions: dict[Term, _Fraction | None] = {}
         self._settled: dict[Term, frozenset[Term] | None] = {}
@@ -196,6 +198,19 @@ class _Stabilising(Rewriting):
                 return found is not None and self.grows(found[1])
         return False
 
+    def may_ask(self, term: Term) -> bool:
+        """Whether a term asks, if nothing is known of bounds."""
+        return self._is_of_exponentials(term) or self._of_differences(term) is not term
+
+    def _is_of_exponentials(self, term: Term) -> bool:
+        """Whether a term is a logarithm, a root or a power, other than a whole positive one, of what exponentials make."""
+        match term:
+            case Primitive(name="power", arguments=(base, Number(imag=0) as exponent)):
+                return not (isinstance(exponent.real, int) and exponent.real > 0) and self.grows(base)
+            case Primitive(name="log" | "sqrt", arguments=(base,)):
+                return self.grows(base) and dtype_of(term) is not complex
+        return False
+
     def asks(self, term: Term) -> bool:
         """Whether a term holds a logarithm, a quotient or a root of exponentials, or a product with one."""
         if term not in self._asks:
@@ -205,21 +220,66 @@ class _Stabilising(Rewriting):
         return self._asks[term]
 
     def _is_divided(self, term: Term) -> bool:
-        """Whether a term is a power, other than a whole positive one, of what exponentials make."""
-        match term:
-            case Primitive(name="sqrt", arguments=(base,)):
-                return self.grows(base)
-            case Primitive(name="power", arguments=(base, Number(imag=0) as exponent)):
-                return not (isinstance(exponent.real, int) and exponent.real > 0) and self.grows(base)
-        return False
+        """Whether a term is a root or a power of exponentials that may be next to 0, or large."""
+        return self._is_of_exponentials(term) and term.name != "log" and not self._is_moderate(term.children[0])
 
     def _is_logarithm(self, term: Term) -> bool:
-        return (
-            isinstance(term, Primitive)
-            and term.name == "log"
-            and self.grows(term.arguments[0])
-            and dtype_of(term) is not complex
-        )
+        return self._is_of_exponentials(term) and term.name == "log" and not self._is_moderate(term.children[0])
+
+    def _is_moderate(self, term: Term) -> bool:
+        """Whether a number is positive, not next to 0, and bounded by its form, as ε + Σ_i (p[i] − μ)² is with shares p.
+
+        Bounds count what is not made of exponentials as it is.
+        """
+        if term not in self._moderate:
+            self._moderate[term] = False  # while it is looked for
+            self._moderate[term] = self._find_moderate(term)
+        return self._moderate[term]
+
+    def _find_moderate(self, term: Term) -> bool:
+        match term:
+            case Add():
+                positive = any(isinstance(part, Number) and not part.imag and part.real > 0 for part in term.terms)
+                return positive and all(self._is_square(part) and self._is_limited(part) for part in term.terms)
+            case Primitive(name="sqrt") | Primitive(name="power", arguments=(_, Number(imag=0))):
+                return self._is_moderate(term.children[0])
+            case Sum():
+                number = self.scaled(term)
+                return not number.exponent and number.rest in self._ample
+            case Var() | Apply():
+                found = self.read(term)
+                return found is not None and self._is_moderate(found[1])
+        return False
+
+    def _is_limited(self, term: Term) -> bool:
+        """Whether a number is bounded by its form, with nothing left in it that a factor could cancel."""
+        if not self.grows(term):
+            return True
+        if term not in self._limited:
+            self._limited[term] = False
+            self._limited[term] = self._find_limited(term)
+        return self._limited[term]
+
+    def _find_limited(self, term: Term) -> bool:
+        match term:
+            case Primitive(name="exp"):
+                return self._is_settled(self.scaled(term))
+            case Primitive(name="power", arguments=(base, Number(imag=0) as exponent)) if exponent.real < 0:
+                return self._is_moderate(base)
+            case Primitive(name="power" | "sqrt") | Conj() | Add() | Sum():
+                return all(map(self._is_limited, term.children))
+            case Mul():
+                settled = self._settled_by(term) or frozenset()
+                return all(factor in settled or self._is_limited(factor) for factor in term.factors)
+            case Var() | Apply():
+                found = self.read(term)
+                return found is not None and self._is_limited(found[1])
+        return False
+
+    def _is_square(self, term: Term) -> bool:
+        """Whether a number is real and not negative by its form, or by what its bindings are."""
+        found = self.read(term)
+        return is_nonnegative(term) or self._is_positive(term) or (found is not None and self._is_square(found[1]))
 
     def _is_logarithmic(self, term: Term) -> bool:
         """Whether a sum has a multiple of a logarithm of exponentials."""
@@ -299,7 +359,7 @@ class _Stabilising(Rewriting):
         found: set[Term] = set()
         seen: set[Term] = set()
         for node in subterms(program):
-            if isinstance(node, Primitive) and (self._is_divided(node) or self._is_logarithm(node)):
+            if isinstance(node, Primitive) and self._is_of_exponentials(node):
                 self._collect_weights(node.arguments[0], found, seen)
         return found
 
@@ -504,7 +564,40 @@ class _Stabilising(Rewriting):
             return self.scaled(argument.children[0])
         if self._is_logarithmic(argument) and (found := self.read(argument)):
             return self._linear(substitute(found[1], found[0]))
-        return self._atoms(self.value(argument))
+        return self._extreme(self.opened(argument)) or self._atoms(self.value(argument))
+
+    def _extreme(self, term: Term) -> ScaledNumber | None:
+        """exp of the largest of some terms, which is a shift: what is taken out by hand cancels as one does.
+
+        exp(x[i] − max_j x[j]) / Σ_k exp(x[k] − max_j x[j]) has that shift and no other. None for other terms.
+        """
+        indices, parts = self._compared(term)
+        entries: list[_Entry] = []
+        for number in map(self._linear, parts):
+            conditions = _beside(number.rest)
+            if not all(isinstance(condition, Guard) for condition in conditions):
+                return None
+            met = frozenset[Var]().union(*(part.free for part in (*number.exponent, *conditions)))
+            entries.append(_Entry(tuple(i for i in indices if i in met), number.exponent, conditions))
+        if not entries:
+            return None
+        self.named(Shift(tuple(entry.term for entry in entries)), Var("m", Space()), term)
+        return ScaledNumber(self._peak(entries), ONE)
+
+    def _compared(self, term: Term) -> tuple[tuple[Var, ...], tuple[Term, ...]]:
+        """What a term is the largest of, and the indices over which it is; nothing for other terms."""
+        places: tuple[Term, ...] = ()
+        if isinstance(term, Apply):
+            term, places = term.function, term.arguments
+        match term:
+            case Primitive(name="maximum", arguments=parts) if not places:
+                return (), parts
+            case Primitive(name="amax", arguments=(Var() as stack,)):
+                own = tuple(self.names.fresh(Var("j", axis)) for axis in axes_of(stack)[len(places) :])
+                element = Apply(stack, (*places, *own))
+                found = self.read(element)
+                return own, (substitute(found[1], found[0]) if found else element,)
+        return (), ()
 
     def _is_small(self, argument: Term) -> bool:
         """Whether a number is made of exponentials and small by its form, as an element of a softmax is.
@@ -655,7 +748,12 @@ class _Stabilising(Rewriting):
         outer = {atom: factor for atom, factor in body.exponent.items() if atom not in inner}
         if not inner:
             return ScaledNumber(outer, total(indices.values(), body.rest))
-        conditions = tuple(c for c in self._conditions(body.rest) if not summed.isdisjoint(c.free))
+        told = frozenset[Var]().union(*(atom.free for atom in inner))
+        conditions = tuple(
+            c
+            for c in self._conditions(body.rest)
+            if not summed.isdisjoint(c.free) and (isinstance(c, Guard) or summed.intersection(c.free) <= told)
+        )  # Σ_{j,k} A[i,j] B[j,k] exp(x[k]) is shifted by max_k x[k]: where B is 0 is not asked for each i, j and k
         met = frozenset[Var]().union(*(part.free for part in (*inner, *conditions)))
         peak = self._peak([_Entry(tuple(i for i in indices.values() if i in met), inner, conditions)])
         rest = self._written(ScaledNumber(plus(inner, times(peak, -1)), body.rest))

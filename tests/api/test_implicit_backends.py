@@ -27,7 +27,7 @@ def backend(request: pytest.FixtureRequest) -> Any:
     jax.config.update("jax_enable_x64", before)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_are_numpys(backend: str, name: str) -> None:
     program, arrays = CASES[name]

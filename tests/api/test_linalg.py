@@ -827,6 +827,7 @@ def test_a_number_leaves_the_matrix_that_is_inverted(objective: str, wrt: str, e
     np.testing.assert_allclose(gradient(*values), plain, rtol=1e-9)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["expm", "sqrtm"])
 def test_a_stack_of_matrices_takes_one_derivative_for_each(name: str) -> None:
     """Elements of each function are read by an index that the cotangent is summed over, not the derivatives."""

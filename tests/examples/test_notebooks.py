@@ -25,6 +25,7 @@ def test_a_notebook_is_one_by_the_format(path: Path) -> None:
         nbformat.validate(nbformat.read(path, as_version=4))
 
 
+@pytest.mark.sample(1)
 @PATHS
 def test_a_notebook_shows_what_its_cells_give(path: Path) -> None:
     if path.stem in NEEDS:

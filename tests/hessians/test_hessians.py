@@ -240,7 +240,7 @@ def test_the_core_of_a_factorisation_is_small() -> None:
     assert hessian(f, wrt).compressed()(*arrays).shape == (2, 3, 3)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", EACH)
 def test_diagonals_and_products(name: str) -> None:
     f, wrt, arrays = CASES[name]
@@ -301,7 +301,7 @@ def test_blocks_of_several_variables() -> None:
     np.testing.assert_array_equal(result["v", "u"], result["u", "v"].T)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("mode", MODES)
 def test_blocks_in_every_mode(mode: str) -> None:
     f, _, arrays = CASES["factorisation"]
@@ -369,7 +369,7 @@ def test_complex_hessians_are_pairs(mode: str) -> None:
     np.testing.assert_allclose(found[1], found[1].T, atol=1e-10)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", MODES)
 def test_blocks_of_complex_and_real_variables(mode: str) -> None:
     arrays = complex_arrays()
@@ -379,7 +379,7 @@ def test_blocks_of_complex_and_real_variables(mode: str) -> None:
             np.testing.assert_allclose(block, expected, atol=1e-5)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("wrt", ["z", ("z", "x"), ("x", "z")])
 def test_complex_systems(wrt: Any) -> None:
     arrays = complex_arrays()

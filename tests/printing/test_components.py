@@ -54,6 +54,7 @@ def test_a_step_is_printed_by_its_elements() -> None:
     assert "M[0,1] = -t2" in str(turned).replace("turn[", "M[")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("program", [epidemic, turned, two_hosts], ids=lambda f: f.name)
 def test_elements_are_read(program: cd.Program) -> None:
     arrays = {**ARRAYS, **(HOSTS if program is two_hosts else {})}

@@ -108,7 +108,7 @@ ROUTES: dict[str, Route] = {
 NEEDS = {"limits of PyTorch": pytest.mark.needs("torch")}
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("route", [pytest.param(route, marks=NEEDS.get(route, ())) for route in ROUTES])
 @pytest.mark.parametrize("name", CORPUS)
 def test_values_and_derivatives_are_those_of_the_interpreter(name: str, route: str) -> None:
@@ -137,7 +137,7 @@ def test_gradients_are_those_of_central_differences(name: str) -> None:
     check(f, **named)
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("library", BACKENDS)
 @pytest.mark.parametrize("name", CORPUS)
 def test_other_libraries_agree(name: str, library: str) -> None:

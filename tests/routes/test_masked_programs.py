@@ -32,7 +32,7 @@ def given(program: Any, f: Any, arrays: list[Any], n: int) -> list[Any]:
     return found
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
 def test_no_plan_has_an_indicator(f: Any) -> None:
     for program in derivatives(f):

@@ -72,7 +72,7 @@ def compare(text: str, seed: int) -> None:
     assert np.sum(gradient * step) == close, f"{seed}: {text}"
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", range(0, 60, 6))
 def test_factors_count_as_often_as_they_occur(first: int) -> None:
     for seed in range(first, first + 6):

@@ -15,6 +15,7 @@ SECOND = ("t", "t x[i]", "exp(t / 9)", "gammaln(2 + t² x[i]²)")
 RESULTS = ("sin(s) + t y", "s exp(y / 9) + cos(t)", "Σ_i s x[i] y + t", "Σ_{i<3} tanh(s y) + Σ_i t x[i]")
 
 
+@pytest.mark.thorough
 @settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=30)
 @given(st.sampled_from(FIRST), st.sampled_from(SECOND), st.sampled_from(RESULTS), st.integers(1, 3))
 def test_values_and_derivatives_are_those_of_each_definition_by_itself(

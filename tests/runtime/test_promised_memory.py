@@ -27,7 +27,7 @@ Vector, Matrix, Wide = Space("n"), Space("n", "n"), Space("n", "m")
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # products of many numbers overflow
-@pytest.mark.sample(9)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", MATRIX_TABLE)
 def test_functions_of_matrices_hold_what_is_promised(name: str) -> None:
     row = MATRIX_TABLE[name]
@@ -204,7 +204,7 @@ def windows_measured(f: cd.Program, parts: tuple[str, ...], seed: int) -> list[t
     return [(g.cost().peak_bytes, measured(lambda g=g, a=a: g(*a))[1]) for g, a in (calls[part] for part in parts)]
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(40))
 def test_windows_take_no_more_than_is_promised(seed: int) -> None:
     """By each of the ways: loops over lags, blocks of rows together and apart, roles exchanged, phases, NumPy's own."""

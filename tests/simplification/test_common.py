@@ -86,7 +86,7 @@ def test_energy_and_gradient_of_hartree_fock_share_the_density_and_the_fock_matr
     assert [text.count("]*") for text in (shared, alone)] == [1, 1]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("program", "wrt", "tensor", "times"),
     [

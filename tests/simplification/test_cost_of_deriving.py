@@ -79,7 +79,7 @@ def counted(derive: Callable[[], Any]) -> tuple[int, int]:
 CASES = [pytest.param(name, marks=pytest.mark.thorough if terms > DEAR else ()) for name, (_, terms) in COSTS.items()]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", CASES)
 def test_a_derivation_takes_no_more_than_it_did(name: str) -> None:
     """Where it takes much less for good, the table is to say so."""

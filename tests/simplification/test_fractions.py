@@ -121,6 +121,7 @@ def reads_as(objective: str, expected: str, **numbers: float) -> None:
     cd.testing.check_grad(program, wrt="x", **numbers)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("objective", "expected"),
     [

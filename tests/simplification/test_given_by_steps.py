@@ -79,7 +79,7 @@ PROGRAMS = [gated, chained, weighted, turning]
 NAMES = [f.name for f in PROGRAMS]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("f", PROGRAMS, ids=NAMES)
 def test_derivatives_are_the_same_by_every_route(f: cd.Program) -> None:
     check_grad(f, tuple(p.name for p in f.parameters), **arrays(f))
@@ -106,6 +106,7 @@ def test_so_are_derivatives_of_gradients(f: cd.Program) -> None:
     np.testing.assert_allclose(simple(*given.values(), direction), raw(*given.values(), direction), rtol=1e-9)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("f", "once"), [(gated, "1 / (1 + exp("), (chained, "sin(h[t,j])")], ids=["gated", "chained"])
 def test_it_is_printed_once(f: cd.Program, once: str) -> None:
     gradient, given = cd.grad(f, "h0"), tuple(arrays(f).values())

@@ -26,6 +26,7 @@ def waves(z: Complex):
     return np.sin(x / (2 + abs(x) ** 2))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("f", [pairs, waves], ids=["real", "complex"])
 def test_denominators_that_have_names_leave_numerators(f: cd.Program) -> None:
     """The derivative of x / (2 + x²) is (2 − x²) / (2 + x²)², that of z / (2 + |z|²) is (2 k − k* z²) / (2 + |z|²)²."""
@@ -45,6 +46,7 @@ def test_derivatives_are_the_same_by_every_route(f: cd.Program) -> None:
 TERMS = st.sampled_from(["t", "2 t", "-t", "3 x²", "x²", "-4", "y", "s", "-2 s", "x y"])
 
 
+@pytest.mark.thorough
 @given(st.lists(TERMS, min_size=1, max_size=5))
 def test_sums_keep_their_values(terms: list[str]) -> None:
     text = f"t = 2 + x² + y; s = x y - t; exp({' + '.join(terms)}) + sin(t) + s³ + cos(t s)".replace("+ -", "- ")

@@ -57,6 +57,7 @@ def likelihood(W: cd.Space("d"), b: cd.Space(), X: cd.Space("n", "d"), y: cd.Spa
     return np.sum(y * np.log(p) + (1 - y) * np.log1p(-p))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("program", "wrt", "gone"), [(rectified, ("W", "v"), "heaviside"), (likelihood, ("W", "b"), ")²")]
 )

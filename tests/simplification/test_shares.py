@@ -166,6 +166,7 @@ def classified(W: cd.Space("c", "k"), U: cd.Space("k", "n"), x: Vector, y: cd.Sp
     return -(y * np.log(np.exp(z) / np.exp(z).sum())).sum()
 
 
+@pytest.mark.thorough
 def test_a_cotangent_takes_in_the_factor_that_it_is_always_read_beside() -> None:
     """∂/∂z of cross entropy is p Σ y − y, whatever z is: not t (Σ y/Σ t − y/t) with t = exp(z)."""
     gradients = cd.grad(classified, ("W", "U"))
@@ -218,6 +219,7 @@ def test_only_what_is_read_at_the_same_indices_is_taken_in(value: Lambda, result
 ROWS = "W (n, n), q (n, n), y (n)\n(W, q, y) ↦\n  p[i,j] = exp(W[i,j]) / Σ_k exp(W[i,k])\n  "
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("objective", "averaged"),
     [

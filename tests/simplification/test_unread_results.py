@@ -65,6 +65,7 @@ def defined(text: str) -> set[str]:
     return {line.partition("[")[0].rstrip("0123456789") for line in lines}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nothing_is_defined_that_nothing_reads(name: str) -> None:
     body, unread = PROGRAMS[name]

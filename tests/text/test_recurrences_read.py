@@ -106,7 +106,7 @@ OTHERS = {"stiff": {"x0": 1.1}, "driven_pendulum": {"u": RNG.normal(size=4)}}
 DERIVED = {"program": lambda f, name: f, "gradient": cd.grad, "raw": lambda f, name: cd.grad(f, name, simplify=False)}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", DERIVED)
 @pytest.mark.parametrize(
     "program",

@@ -45,6 +45,7 @@ def gradients() -> dict[str, cd.Program]:
     return {mode: cd.jacobian(fall, ("v", "g"), mode) for mode in ("forward", "reverse")}
 
 
+@pytest.mark.thorough
 @given(st.floats(0.28, 1.5), st.integers(0, 99))
 @settings(max_examples=examples(10), deadline=None)
 def test_values_and_derivatives_are_those_of_the_steps_that_are_done(g: float, seed: int) -> None:

@@ -310,6 +310,7 @@ PADDED = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("mode", "widths"), PADDED)
 def test_ends_of_a_literal_size_are_written_by_conditions(mode: Any, widths: tuple[int, int]) -> None:
     """They stood as elements at positions that an array holds, x[c[i]], which says nothing to a reader."""
@@ -346,6 +347,7 @@ def test_a_diagonal_of_unlike_named_sizes_is_refused_and_says_why() -> None:
         cd.program(f)
 
 
+@pytest.mark.thorough
 def test_a_sum_that_is_repeated_is_computed_once_for_each_place() -> None:
     """It was put where it is read, at ⌊j/2⌋, and computed for each j and each rest."""
 
