@@ -329,6 +329,11 @@ def log_shares(x: Matrix, y: Matrix):
     return (y * (z - np.log(np.exp(z).sum(axis=1, keepdims=True)))).sum()
 
 
+def layer_norm(x: Matrix, y: Matrix):
+    centred = x - x.mean(axis=1, keepdims=True)
+    return (y * centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5)).sum()
+
+
 def causal(x: Matrix, y: Matrix):
     scores = np.where(np.tril(np.ones_like(x)) > 0, x, -np.inf)
     return (y * cd.softmax(scores, axis=1)).sum()
@@ -427,7 +432,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "common parts of results": (pipeline, "bind_common", lambda body: body, coulomb),
     "bound tensors read": (pipeline, "read_bound", lambda body: body, shifted),
     "heavy tensors of the program": (derivation, "bind_again", lambda body, origin: body, smeared),
-    "sums that vanish": (pipeline, "without_vanishing_sums", lambda body, settled: body, log_shares),
+    "sums that vanish": (pipeline, "without_vanishing_sums", lambda body, settled: body, layer_norm),
     "short definitions": (pipeline, "without_short_definitions", lambda body, classes: body, fourth_power),
     "shares by name": (definitions, "with_named_shares", lambda body: iter(()), entropy),
     "parts that a product holds twice": (definitions, "with_repeated_defined", lambda body: body, inverted),

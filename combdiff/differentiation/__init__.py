@@ -5,7 +5,8 @@
 In: the term of a program and the names to differentiate by. Out: the raw derivative, or its simplified let form.
 
 In the order in which data meets them: `univariate` (the primitives with their pullbacks and pushforwards),
-`combinators` (abstraction elimination), `calls_by_step` (solvers in scans), `pullback` (the B rule and the C rule),
+`combinators` (abstraction elimination), `calls_by_step` (solvers in scans), `idle_extremes` (largest elements that
+cancel), `pullback` (the B rule and the C rule),
 `wirtinger` (∂/∂z and ∂/∂z̄ from one sweep), `cross_country` (the whole graph, cheapest product first), `jacobians`,
 `derivation` (build, simplify, name), `linearity` (is a program the linear map it is declared to be).
 

@@ -30,6 +30,7 @@ from combdiff.differentiation.combinators import (
     Solve,
     decompose,
 )
+from combdiff.differentiation.idle_extremes import held
 from combdiff.ir import (
     AFTER,
     BEFORE,
@@ -292,6 +293,7 @@ def pull(
     Returns the bindings of the cotangents of intermediate values (to follow body's own bindings) and, for each wrt
     variable, its cotangent. Each binding is visited once, with its cotangent summed over all of its uses.
     """
+    body, extremes = held(body, names)
     bindings, result = _bindings(body)
     points = reached(body, wrt)
     sweep = Pulling(names, points)
@@ -321,7 +323,13 @@ def pull(
         if var is first and first in of_scans:  # all that uses a result of the scan stands later, and is done
             for point, contribution in sweep.iteration(value, of_scans[first]):
                 received[point].append(contribution)
-    return backward, [collect(names, received[var], cotangent_space(_space(var))) for var in wrt]
+    pulled = [collect(names, received[var], cotangent_space(_space(var))) for var in wrt]
+    return _put_back(backward, extremes), [substitute(term, extremes) for term in pulled]
+
+
+def _put_back(bindings: list[tuple[Var, Term]], extremes: Mapping[Var, Term]) -> list[tuple[Var, Term]]:
+    """The bindings with what names stand for."""
+    return [(var, substitute(value, extremes)) for var, value in bindings] if extremes else bindings
 
 
 def onto_spaces(
@@ -441,6 +449,7 @@ def push(body: Term, tangents: Mapping[Var, Term], names: Names) -> tuple[list[t
 
     Returns the bindings of the tangents of intermediate values (to follow body's own) and the tangent of the result.
     """
+    body, extremes = held(body, names)
     bindings, result = _bindings(body)
     known = dict(tangents)
     forward: list[tuple[Var, Term]] = []
@@ -450,7 +459,7 @@ def push(body: Term, tangents: Mapping[Var, Term], names: Names) -> tuple[list[t
             dot = names.fresh(Var(f"{var.name}_dot", cotangent_space(_space(var))))
             forward.append((dot, tangent))
             known[var] = dot
-    return forward, Pushing(names, known).or_zero(result)
+    return _put_back(forward, extremes), substitute(Pushing(names, known).or_zero(result), extremes)
 
 
 def joined(*parts: Iterable[tuple[Var, Term]], result: Term) -> Term:

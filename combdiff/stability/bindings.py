@@ -78,7 +78,10 @@ class Rewriting(ABC):
         return term
 
     def named(self, term: Term, like: Var, computed: Term | None = None) -> Term:
-        """A term that takes some computing, if not as another equal one, as an element of a binding; equal ones are one."""
+        """A term that takes some computing as an element of a binding; equal ones are one.
+
+        `computed` is what the binding is, if not the term itself but an equal one.
+        """
         if isinstance(term, Number | Var) or (isinstance(term, Apply) and isinstance(term.function, Var)):
             return term
         indices = free_indices(term)

@@ -203,7 +203,7 @@ class _Stabilising(Rewriting):
         return self._is_of_exponentials(term) or self._of_differences(term) is not term
 
     def _is_of_exponentials(self, term: Term) -> bool:
-        """Whether a term is a logarithm, a root or a power, other than a whole positive one, of what exponentials make."""
+        """Whether a term is a logarithm, a root or a power of exponentials, and no whole positive power."""
         match term:
             case Primitive(name="power", arguments=(base, Number(imag=0) as exponent)):
                 return not (isinstance(exponent.real, int) and exponent.real > 0) and self.grows(base)
@@ -221,15 +221,20 @@ class _Stabilising(Rewriting):
 
     def _is_divided(self, term: Term) -> bool:
         """Whether a term is a root or a power of exponentials that may be next to 0, or large."""
-        return self._is_of_exponentials(term) and term.name != "log" and not self._is_moderate(term.children[0])
+        return self._asked(term) in ("sqrt", "power")
 
     def _is_logarithm(self, term: Term) -> bool:
-        return self._is_of_exponentials(term) and term.name == "log" and not self._is_moderate(term.children[0])
+        return self._asked(term) == "log"
+
+    def _asked(self, term: Term) -> str:
+        """The name of a function of exponentials that may be next to 0, or large; empty for other terms."""
+        asking = self._is_of_exponentials(term) and not self._is_moderate(term.children[0])
+        return term.name if asking and isinstance(term, Primitive) else ""
 
     def _is_moderate(self, term: Term) -> bool:
-        """Whether a number is positive, not next to 0, and bounded by its form, as ε + Σ_i (p[i] − μ)² is with shares p.
+        """Whether a number is positive, not next to 0, and bounded by its form, as ε + Σ_i (p[i] − μ)² is of shares p.
 
-        Bounds count what is not made of exponentials as it is.
+        What is not made of exponentials counts as it is.
         """
         if term not in self._moderate:
             self._moderate[term] = False  # while it is looked for
@@ -571,7 +576,7 @@ class _Stabilising(Rewriting):
 
         exp(x[i] − max_j x[j]) / Σ_k exp(x[k] − max_j x[j]) has that shift and no other. None for other terms.
         """
-        indices, parts = self._compared(term)
+        indices, parts = self._largest_of(term)
         entries: list[_Entry] = []
         for number in map(self._linear, parts):
             conditions = _beside(number.rest)
@@ -584,13 +589,11 @@ class _Stabilising(Rewriting):
         self.named(Shift(tuple(entry.term for entry in entries)), Var("m", Space()), term)
         return ScaledNumber(self._peak(entries), ONE)
 
-    def _compared(self, term: Term) -> tuple[tuple[Var, ...], tuple[Term, ...]]:
+    def _largest_of(self, term: Term) -> tuple[tuple[Var, ...], tuple[Term, ...]]:
         """What a term is the largest of, and the indices over which it is; nothing for other terms."""
-        places: tuple[Term, ...] = ()
-        if isinstance(term, Apply):
-            term, places = term.function, term.arguments
-        match term:
-            case Primitive(name="maximum", arguments=parts) if not places:
+        function, places = (term.function, term.arguments) if isinstance(term, Apply) else (term, ())
+        match function:
+            case Primitive(name="maximum", arguments=parts):
                 return (), parts
             case Primitive(name="amax", arguments=(Var() as stack,)):
                 own = tuple(self.names.fresh(Var("j", axis)) for axis in axes_of(stack)[len(places) :])
@@ -604,7 +607,7 @@ class _Stabilising(Rewriting):
 
         Its own exponential needs no shift, and would lose its digits beside large exponents.
         """
-        if not self.grows(argument) or not self._has_quotient(argument):
+        if not self.grows(argument) or not (self._has_quotient(argument) or self._is_limited(argument)):
             return False
         own = self.scaled(argument)
         found = self._left_over(own.exponent, self._conditions(own.rest))
