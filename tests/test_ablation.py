@@ -326,7 +326,7 @@ def smeared(x: Vector, A: Matrix, B: Matrix, C: Matrix):
 
 def log_shares(x: Matrix, y: Matrix):
     z = x - x.max(axis=1, keepdims=True)
-    return (y * (z - np.log(np.exp(z).sum(axis=1, keepdims=True)))).sum()
+    return (y * z).sum() - (y.sum(axis=1) * np.log(np.exp(z).sum(axis=1))).sum()
 
 
 def layer_norm(x: Matrix, y: Matrix):
