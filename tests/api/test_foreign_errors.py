@@ -84,6 +84,7 @@ def _takes(function: Any, count: int) -> bool:
     return True
 
 
+@pytest.mark.sample(50)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_called_wrongly(name: str) -> None:
     """With nothing, with one hostile value, with two and three, with a traced value among them."""

@@ -61,7 +61,7 @@ def array(space: cd.Space, seed: int = 0) -> Any:
 ALGEBRA = [name for name, row in MATRIX_TABLE.items() if row.natural]  # the others are in test_decompositions.py
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("name", ALGEBRA)
 def test_derivatives_of_every_row(name: str, dtype: type) -> None:

@@ -193,7 +193,7 @@ def test_every_example_is_tested() -> None:
     assert sorted(SHOWN) == sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [pytest.param(n, marks=mark) for n in SHOWN for mark in [NEEDS.get(n, ())]])
 def test_an_example_shows_what_it_is_there_for(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     printed, place = (hartree_fock() if name == "hartree_fock" else printed_by(name, tmp_path, monkeypatch)), 0

@@ -126,6 +126,7 @@ LATEX = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CASES)
 def test_how_a_derivative_reads(name: str) -> None:
     transform, program, wrt = CASES[name]

@@ -136,6 +136,7 @@ def check(row: Row, position: int, values: tuple[complex, ...], dtype: type) -> 
 COMPLEX = [row.name for row in TABLE.values() if not row.real_only]
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize(
     ("dtype", "name", "least"), [(float, name, 2) for name in TABLE] + [(complex, name, 10) for name in COMPLEX]
 )

@@ -424,6 +424,7 @@ def huber(a: cd.Space("n"), k: cd.Space()):
     return np.sum(np.where(a <= k, a**2 / 2, k * (a - k / 2)))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("derived", "expected"),
     [

@@ -79,7 +79,7 @@ PROGRAMS = [gated, chained, weighted, turning]
 NAMES = [f.name for f in PROGRAMS]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", PROGRAMS, ids=NAMES)
 def test_derivatives_are_the_same_by_every_route(f: cd.Program) -> None:
     check_grad(f, tuple(p.name for p in f.parameters), **arrays(f))

@@ -353,6 +353,7 @@ def test_an_installed_file_holds_without_being_named(value: str, printed: str, t
 FOO = '(primitive "foo" "") '
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize(
     ("text", "place", "words"),
     [

@@ -219,7 +219,7 @@ def test_only_what_is_read_at_the_same_indices_is_taken_in(value: Lambda, result
 ROWS = "W (n, n), q (n, n), y (n)\n(W, q, y) ↦\n  p[i,j] = exp(W[i,j]) / Σ_k exp(W[i,k])\n  "
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("objective", "averaged"),
     [

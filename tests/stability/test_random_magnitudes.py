@@ -153,8 +153,8 @@ def rounded(e: Environment, seed: int) -> Environment:
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of 0/0 where all that counts is below the smallest number
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(20))
 def test_random_programs_keep_their_digits(seed: int) -> None:
     draw, rng = Writer(seed), np.random.default_rng(seed)

@@ -37,7 +37,7 @@ def rows(x: cd.Space("m", "n"), w: Vector):
     return np.sum(w * np.log(np.cumsum(np.exp(x), axis=1)))
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", [cox, ranking, rows], ids=["cox", "ranking", "rows"])
 def test_no_array_of_pairs_is_made(f: cd.Program) -> None:
     n, rng = 20_000, np.random.default_rng(0)
