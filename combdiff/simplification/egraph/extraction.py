@@ -569,7 +569,8 @@ class Extractor:
         """The terms a node stands for, given the best of its parts; none while a part has none."""
         match name:
             case "Num" | "Float":
-                yield Number(*(tidy(p) if isinstance(p, Fraction) else p for p in payload))
+                real, imag = (tidy(p) if isinstance(p, Fraction) else p for p in payload)
+                yield Number(real, imag or 0)  # 0.0 would make it another number than the one that was written
             case "At" | "Opaque":
                 arguments = [self.index_terms.get(i) for i in payload[1]]
                 tensor = self.tensor_terms.get(payload[0]) if name == "At" else None

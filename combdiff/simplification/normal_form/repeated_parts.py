@@ -292,13 +292,13 @@ class _ReadByName(Rewriter):
         """The term with the part by its name in it."""
         if isinstance(term, Implicit | Scan):
             return term
-        if type(term) is type(self.part) and _form(term) is self.form:
-            return self._read(term)
+        if type(term) is type(self.part) and (read := self._read(term)):
+            return read
         new = self.inside(term)
         if isinstance(new, Add) and isinstance(self.part, Add):
             like = _terms_like(new, self.part)
-            if len(like) == len(self.part.terms) < len(new.terms) and _form(part := add(*like)) is self.form:
-                return add(self._read(part), *(each for each in new.terms if each not in like))
+            if len(like) == len(self.part.terms) < len(new.terms) and (read := self._read(add(*like))):
+                return add(read, *(each for each in new.terms if each not in like))
         if isinstance(new, Mul) and self.powers:
             found = exponents(new)
             often = min(found.get(base, 0) // n for base, n in self.powers.items())
@@ -310,8 +310,12 @@ class _ReadByName(Rewriter):
             return mul(*rest, apply(self.name, _placed(self.part).places))
         return new
 
-    def _read(self, part: Term) -> Term:
-        """What is like the part, by its name."""
+    def _read(self, part: Term) -> Term | None:
+        """What is the part, or the negative of it, by its name; None for what is neither."""
+        if _form(part) is not self.form:
+            return None
         placed = _placed(part)
         read = apply(self.name, placed.places)
-        return read if ordered(placed.value) is self.value else negate(read)
+        if ordered(placed.value) is self.value:
+            return read
+        return negate(read) if ordered(_placed(_negative(part)).value) is self.value else None
