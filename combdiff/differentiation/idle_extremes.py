@@ -13,6 +13,7 @@ Invariant: of what is found here, the derivatives through all places where it is
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 
 from combdiff.ir import (
     Add,
@@ -112,6 +113,7 @@ class _Changes:
 
     def __init__(self, extreme: Term) -> None:
         self.extreme = extreme
+        self.reading = set(extreme.free)  # what a term that changes has among its variables
         self.bound: dict[Var, tuple[tuple[Var, ...], _Change]] = {}
         self.known: dict[Term, _Change] = {}
 
@@ -120,6 +122,7 @@ class _Changes:
         change = self.of_tensor(value)
         if change.amounts:
             self.bound[var] = (value.parameters if isinstance(value, Lambda) else (), change)
+            self.reading.add(var)
 
     def of_tensor(self, value: Term) -> _Change:
         """How an element of a tensor, or a number, changes."""
@@ -127,6 +130,8 @@ class _Changes:
 
     def of(self, term: Term) -> _Change:
         """How a number changes. Raises _OtherwiseError for other changes than these."""
+        if self.reading.isdisjoint(term.free):
+            return _NONE
         if term not in self.known:
             self.known[term] = self._found(term)
         return self.known[term]
@@ -172,6 +177,10 @@ class _Changes:
                 return _Change(False, parts[0].amounts)
             case Primitive(name="power", arguments=(_, Number(imag=0) as exponent)) if factors:
                 return parts[0].times(exponent.real)
+            case Primitive(name="sqrt") if factors:
+                return parts[0].times(Fraction(1, 2))
+            case Primitive(name="abs" | "real" | "imag") if factors:
+                return parts[0]
         raise _OtherwiseError
 
 

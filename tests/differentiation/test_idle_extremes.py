@@ -39,6 +39,11 @@ def odds(x: Matrix, y: Vector):
     return ((p @ y) ** 2 / (p**2).sum()).sum()
 
 
+def directions(x: Matrix, y: Vector):
+    p = np.exp(x - x.max(axis=1, keepdims=True))
+    return (np.abs(p @ y) / np.sqrt((p**2).sum(axis=1))).sum()
+
+
 def read_alone(x: Matrix, y: Vector):
     p = np.exp(x - x.max(axis=1, keepdims=True))
     return (p @ y).sum()
@@ -54,7 +59,7 @@ def of_columns(x: Matrix, y: Vector):
     return (p / p.sum(axis=1, keepdims=True) @ y).sum()
 
 
-IDLE = [weighted, heads, logarithm, odds]
+IDLE = [weighted, heads, logarithm, odds, directions]
 BUSY = [read_alone, left_over, of_columns]
 
 
