@@ -103,16 +103,13 @@ class _Finding(Rewriting):
         self._values: dict[Term, Term] = {}
         self._asks: dict[Term, bool] = {}
         self._hypotenuses: dict[Term, tuple[Sides, Fraction] | None] = {}
-        self._elements: dict[Sides, Term] = {}  # of bindings, that are hypotenuses
 
     # --- which terms are hypotenuses
 
     def hypotenuse(self, term: Term) -> tuple[Sides, Fraction] | None:
         """The sides of the hypotenuse that a term is a power of, and the power."""
         if term not in self._hypotenuses:
-            found = self._hypotenuses[term] = self._find_hypotenuse(self.opened(term))
-            if isinstance(term, Apply | Var) and found and found[1] == 1:
-                self._elements.setdefault(found[0], term)
+            self._hypotenuses[term] = self._find_hypotenuse(self.opened(term))
         return self._hypotenuses[term]
 
     def _find_hypotenuse(self, term: Term) -> tuple[Sides, Fraction] | None:
@@ -214,10 +211,7 @@ class _Finding(Rewriting):
         return term if children == term.children else term.with_children(children)
 
     def _length(self, sides: Sides) -> Term:
-        """The hypotenuse, as an element of a binding: of the program's own, t[d, e − 1], where that is one."""
-        element = self._elements.get(sides)
-        if element is not None and (element.function if isinstance(element, Apply) else element) in self.kept:
-            return element
+        """The hypotenuse, as an element of a binding."""
         values = [self.value(side) for side in sides]
         return self.named(reduce(lambda one, other: Primitive("hypot", (one, other)), values), Var("h", Space()))
 

@@ -141,7 +141,6 @@ def test_steps_around_a_cycle_are_derived_in_linear_length() -> None:
 small = st.integers(1, 7)
 
 
-@pytest.mark.thorough
 @given(small, small, st.integers(1, 4), st.sampled_from([(1, 1), (1, -1), (-1, 1), (2, 1), (1, 3)]), st.integers(-3, 8))
 def test_windows_on_a_ring_of_any_length(
     places: int, results: int, taps: int, steps: tuple[int, int], start: int
