@@ -29,13 +29,14 @@ from combdiff.ir import (
     Space,
     Sum,
     Term,
-    Tuple,
     Var,
     exchanged,
+    items_of,
     split,
     substitute,
     subterms,
     type_of,
+    values_of,
 )
 from combdiff.records import dataclass
 
@@ -89,7 +90,7 @@ def _space(extreme: Term) -> Space:
 def idle_extremes(body: Term) -> tuple[Term, ...]:
     """The largest and smallest elements in a let program that its results do not depend on."""
     bindings, result = split(body)
-    nodes = dict.fromkeys(node for _, value in (*bindings, (None, result)) for node in subterms(value))
+    nodes = dict.fromkeys(node for value in values_of(body) for node in subterms(value))
     extremes = (node for node in nodes if isinstance(node, Primitive) and node.name in EXTREMES)
     return tuple(extreme for extreme in extremes if _is_idle(extreme, bindings, result))
 
@@ -99,13 +100,9 @@ def _is_idle(extreme: Term, bindings: Iterable[tuple[Var, Term]], result: Term) 
     try:
         for var, value in bindings:
             changes.bind(var, value)
-        return not any(changes.of_tensor(item).amounts for item in _items(result))
+        return not any(changes.of_tensor(item).amounts for item in items_of(result))
     except _OtherwiseError:
         return False
-
-
-def _items(result: Term) -> tuple[Term, ...]:
-    return result.items if isinstance(result, Tuple) else (result,)
 
 
 class _Changes:

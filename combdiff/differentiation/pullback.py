@@ -63,6 +63,7 @@ from combdiff.ir import (
     negate,
     opened,
     substitute,
+    substituting,
     total,
     type_of,
 )
@@ -323,13 +324,9 @@ def pull(
         if var is first and first in of_scans:  # all that uses a result of the scan stands later, and is done
             for point, contribution in sweep.iteration(value, of_scans[first]):
                 received[point].append(contribution)
-    pulled = [collect(names, received[var], cotangent_space(_space(var))) for var in wrt]
-    return _put_back(backward, extremes), [substitute(term, extremes) for term in pulled]
-
-
-def _put_back(bindings: list[tuple[Var, Term]], extremes: Mapping[Var, Term]) -> list[tuple[Var, Term]]:
-    """The bindings with what names stand for."""
-    return [(var, substitute(value, extremes)) for var, value in bindings] if extremes else bindings
+    pulled = (collect(names, received[var], cotangent_space(_space(var))) for var in wrt)
+    put_back = substituting(extremes)
+    return [(bar, put_back(value)) for bar, value in backward], [put_back(term) for term in pulled]
 
 
 def onto_spaces(
@@ -459,7 +456,8 @@ def push(body: Term, tangents: Mapping[Var, Term], names: Names) -> tuple[list[t
             dot = names.fresh(Var(f"{var.name}_dot", cotangent_space(_space(var))))
             forward.append((dot, tangent))
             known[var] = dot
-    return _put_back(forward, extremes), substitute(Pushing(names, known).or_zero(result), extremes)
+    put_back = substituting(extremes)
+    return [(dot, put_back(value)) for dot, value in forward], put_back(Pushing(names, known).or_zero(result))
 
 
 def joined(*parts: Iterable[tuple[Var, Term]], result: Term) -> Term:
