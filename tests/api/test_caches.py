@@ -45,12 +45,21 @@ def derive(number: int) -> None:
     gradient(np.eye(2), np.ones(2))
 
 
-def caches() -> Iterator[tuple[str, int, int | None, Callable[[], None]]]:
+@pytest.fixture
+def of_functions() -> Iterator[list[Any]]:
+    """The caches of functions. Whatever else other tests have left, millions of objects, is no garbage meanwhile."""
+    derive(0)
+    found = [one for one in gc.get_objects() if isinstance(one, functools._lru_cache_wrapper)]
+    gc.freeze()
+    yield [one for one in found if str(one.__module__).startswith("combdiff.")]
+    gc.unfreeze()
+
+
+def caches(of_functions: list[Any]) -> Iterator[tuple[str, int, int | None, Callable[[], None]]]:
     """Each cache of combdiff: its name, how many values it holds and may hold, and what empties it."""
-    for one in gc.get_objects():
-        if isinstance(one, functools._lru_cache_wrapper) and str(one.__module__).startswith("combdiff."):
-            info = one.cache_info()
-            yield f"{one.__module__}.{one.__qualname__}", info.currsize, info.maxsize, one.cache_clear
+    for one in of_functions:
+        info = one.cache_info()
+        yield f"{one.__module__}.{one.__qualname__}", info.currsize, info.maxsize, one.cache_clear
     for name, kept in vars(memory).items():
         if isinstance(kept, memory._Memory):
             yield name, len(kept._values), kept.most, kept.clear
@@ -65,28 +74,28 @@ def blocks() -> int:
     return now
 
 
-def emptied() -> tuple[int, int]:
+def emptied(of_functions: list[Any]) -> tuple[int, int]:
     """Blocks and terms that are left where all caches are emptied."""
-    for *_, clear in list(caches()):
+    for *_, clear in list(caches(of_functions)):
         clear()
     return blocks(), len(_interned)
 
 
 @pytest.mark.thorough
-def test_what_derivations_leave_is_bounded() -> None:
+def test_what_derivations_leave_is_bounded(of_functions: list[Any]) -> None:
     for number in range(6):
         derive(number)
-    before = emptied()
+    before = emptied(of_functions)
     for number in range(6, 24):
         derive(number)
     full, grown = 0.0, []
-    for name, held, most, clear in sorted(caches(), key=lambda one: -one[1]):
+    for name, held, most, clear in sorted(caches(of_functions), key=lambda one: -one[1]):
         there = blocks()
         clear()
         if held >= 18:  # one for each program
             full += (there - blocks()) / held * (most or 0)
             grown += [name] if most is None else []
-    after = emptied()
+    after = emptied(of_functions)
     assert not grown
     assert full <= MOST_BLOCKS
     assert after[0] - before[0] <= 18 * 60
@@ -102,6 +111,7 @@ def resident() -> float:
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("of_functions")
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux and glibc what the process holds")
 def test_what_the_process_holds_levels_off() -> None:
     """That of e-graphs, too: one of 338 000 rows grew by 90 MB, which stayed."""

@@ -56,7 +56,7 @@ def leaves(value: Any) -> list[Any]:
     return [leaf for part in value for leaf in leaves(part)] if isinstance(value, tuple) else [value]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["network", "pendulum", "oscillator"])
 def test_every_limit_gives_the_same_within_itself_and_the_least_is_told(name: str) -> None:
     f, arguments = derivative(name), ARGUMENTS[name]

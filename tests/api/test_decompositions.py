@@ -97,7 +97,7 @@ def nuclear(A: TALL[float]):
     return np.linalg.norm(A, "nuc")
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [lambda A: cd.sum(cd.log(np.diag(cd.cholesky(A)))), CASES["eigvalsh"][1]])
 def test_second_derivatives(number: Callable[[Any], Any]) -> None:
     @cd.program
@@ -303,7 +303,7 @@ def _with_distinct_ends(rng: np.random.Generator) -> dict[str, np.ndarray]:
     return {"expm": any_, "sqrtm": half @ half.T + np.eye(3) + 0.2 * half}
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["expm", "sqrtm"])
 def test_primary_functions_have_derivatives_of_every_order_by_blocks(name: str) -> None:
     linalg = pytest.importorskip("scipy.linalg")

@@ -102,6 +102,7 @@ def test_a_program_for_a_map_in_an_equation(backend: str) -> None:
     close(back(balanced.partial(R=third)(b)), balanced(third, 0.7), 1e-12)
 
 
+@pytest.mark.thorough
 def test_jax_compiles_and_maps_them() -> None:
     jax = pytest.importorskip("jax")
     before = jax.config.jax_enable_x64

@@ -671,7 +671,7 @@ def test_a_product_with_an_inverse_is_a_solution() -> None:
     close(wanted(X, v)[1], np.linalg.solve(X, v))
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_other_libraries(backend: str) -> None:
     @cd.program
@@ -827,7 +827,7 @@ def test_a_number_leaves_the_matrix_that_is_inverted(objective: str, wrt: str, e
     np.testing.assert_allclose(gradient(*values), plain, rtol=1e-9)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["expm", "sqrtm"])
 def test_a_stack_of_matrices_takes_one_derivative_for_each(name: str) -> None:
     """Elements of each function are read by an index that the cotangent is summed over, not the derivatives."""

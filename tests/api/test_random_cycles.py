@@ -61,7 +61,7 @@ def drawn(seed: int) -> tuple[cd.Program, cd.Space, int]:
     return cd.program(program), cd.Space(domain), size
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(40))
 def test_conditions_ask_for_the_index_on_its_cycle(seed: int) -> None:
     program, space, size = drawn(seed)

@@ -152,6 +152,7 @@ def repeats(case: Case) -> bool:
     return any(isinstance(part, Scan) for part in subterms(case.program.term))
 
 
+@pytest.mark.thorough
 @DRAWN
 @given(all_programs(result="scalar", depth=1, without=OTHERS).filter(repeats))
 def test_random_programs_with_recurrences(case: Case) -> None:

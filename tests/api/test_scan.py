@@ -139,6 +139,7 @@ def test_values_and_gradients_are_those_of_the_loop(
             np.testing.assert_allclose(one, slope, atol=1e-7)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("backend", ["jax", pytest.param("torch", marks=pytest.mark.needs("torch")), "dask"])
 def test_every_library_computes_the_gradient(backend: str) -> None:
     for f, _, arguments in CASES[:2]:

@@ -68,6 +68,7 @@ def arrays(f: Callable[..., Any]) -> dict[str, Any]:
     return {name: RANDOM.normal(size=shape) for name, shape in shapes.items()}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", IDLE + BUSY, ids=lambda f: f.__name__)
 def test_those_are_found_that_cancel(f: Callable[..., Any]) -> None:
     program = cd.program(f)
@@ -75,7 +76,7 @@ def test_those_are_found_that_cancel(f: Callable[..., Any]) -> None:
     assert ("maxima" in str(cd.grad(program, "x")) or "minima" in str(cd.grad(program, "x"))) == (f in BUSY)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", IDLE + BUSY, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("simplify", [True, False])
 def test_derivatives_are_those_of_central_differences(f: Callable[..., Any], simplify: bool) -> None:
@@ -90,7 +91,7 @@ def test_derivatives_are_those_of_central_differences(f: Callable[..., Any], sim
     np.testing.assert_allclose(product, (there - here) / 2e-5, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", IDLE + BUSY, ids=lambda f: f.__name__)
 def test_every_route_agrees(f: Callable[..., Any]) -> None:
     assert cd.testing.check_routes(cd.program(f), **arrays(f)) < 1e-5

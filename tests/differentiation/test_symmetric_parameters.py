@@ -154,7 +154,7 @@ def close(found: Array, expected: Array, tolerance: float = 1e-10) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * max(1.0, np.abs(expected).max(initial=0)))
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["symmetric", "amplitudes", "hermitian", "weights", "odd complex"])
 def test_second_derivatives_act_on_the_space(kind: str) -> None:
     space, values = SPACES[kind], arrays(SPACES[kind])
@@ -181,7 +181,7 @@ def test_second_derivatives_act_on_the_space(kind: str) -> None:
             np.testing.assert_allclose(found, product, atol=1e-10)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", ["symmetric", "antisymmetric", "hermitian", "skew-hermitian", "weights", "on a cycle"])
 @pytest.mark.parametrize("mode", ["forward", "reverse", "cross-country"])
 def test_a_jacobian_is_that_along_the_space(kind: str, mode: str) -> None:

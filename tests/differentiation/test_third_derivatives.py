@@ -103,7 +103,7 @@ def test_third_derivatives_by_one_variable(mode: str, simplified: bool) -> None:
         close(found, found.transpose(order), 1e-12)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", MODES)
 def test_third_derivatives_by_several_variables(mode: str) -> None:
     H = hessian(coupled, ("x", "y"), mode)

@@ -27,7 +27,7 @@ def test_what_a_user_of_numpy_wrote_is_taken_as_it_stands(name: str) -> None:
     assert found == pytest.approx(slope / 2e-5, rel=1e-6, abs=1e-7)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", benchmark.CASES)
 def test_a_gradient_is_cheap(name: str) -> None:
     """Value and gradient take at most five times the operations of the value (Griewank and Walther 2008, sec. 4.6).

@@ -18,7 +18,7 @@ NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
 @pytest.mark.usefixtures("primitive_table")
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_a_page_shows_what_its_code_prints(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The Python blocks run one after the other; a text block that follows one is exactly what it prints."""

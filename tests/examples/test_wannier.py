@@ -67,7 +67,7 @@ def test_gradient_and_hessian_on_every_small_mesh(mesh: int, bound: int) -> None
     assert close(hvp(spread, wrt="U")(w, S, U, V), difference)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("mesh", "bound"), [(1, 1), (2, 3), (3, 1)])
 def test_gradient_means_the_same_to_the_reference(mesh: int, bound: int) -> None:
     sizes = {"N": 1, "n": 2, "K": mesh, "B": bound}

@@ -358,7 +358,7 @@ def wirtinger(arrays: tuple[Any, ...], row: str, column: str) -> tuple[Any, Any]
     return direct, mirrored.conj()
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", MODES[2:] + MODES[:2])  # the sample is the one that has rules of its own for pairs
 def test_complex_hessians_are_pairs(mode: str) -> None:
     arrays = complex_arrays()

@@ -114,7 +114,7 @@ def matrix_of(H: Hessian, arrays: tuple[Any, ...], wrt: tuple[str, ...]) -> np.n
     return np.stack([operator @ unit for unit in np.eye(operator.shape[0])], axis=1)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.usefixtures("no_matrix")
 def test_coupled_variables_are_eliminated(name: str) -> None:
@@ -277,6 +277,7 @@ def test_singular_coupled_systems_are_refused() -> None:
     assert "damping" in info.value.hint
 
 
+@pytest.mark.thorough
 def test_right_hand_sides_that_do_not_fit() -> None:
     H, _, arrays, _ = system("factorisation")
     with pytest.raises(cd.ArgumentError, match="a tuple was expected, with a right-hand side for each of U, V"):

@@ -85,7 +85,7 @@ def double_precision() -> Any:
         yield
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("library", "words"), LIBRARIES)
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_of_the_libraries(name: str, library: str, words: str) -> None:
@@ -95,7 +95,7 @@ def test_kernels_of_the_libraries(name: str, library: str, words: str) -> None:
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-13)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("library", "words"), LIBRARIES)
 @pytest.mark.parametrize("name", RUNNING)
 def test_what_is_found_up_to_each_position(name: str, library: str, words: str) -> None:
@@ -173,7 +173,7 @@ def test_a_vector_slides_along_another(kind: type, infinite: bool) -> None:
         np.testing.assert_allclose(found, blocks, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("matrix", [MATRIX[:4], np.stack([MATRIX[:2, :2], np.ones((2, 2))])])
 def test_adjugates_on_jax_by_one_factorisation(matrix: Any) -> None:
     """The determinant times the inverse where no matrix of a stack is singular."""

@@ -200,6 +200,7 @@ def beside_a_masked_tensor(x: cd.Space("n", dtype=complex), w: cd.Space("n", dty
     return np.real(cd.sum(lambda i: twice[i] * x[i + 1]) + mask.sum() * cd.sum(lambda i: mask[i] * x[i + 1]))
 
 
+@pytest.mark.thorough
 def test_conditions_hold_through_the_tensors_that_have_them_as_factors() -> None:
     """What stands beside a tensor that is 0 there is not looked at, as beside its condition; prints name such ones."""
     rng = np.random.default_rng(4)

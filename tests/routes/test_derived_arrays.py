@@ -63,6 +63,7 @@ def twice(x: cd.Space(6)):
     return np.repeat(np.sin(x), 2) + np.tile(x, 2)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("jax", marks=pytest.mark.thorough), "dask"])
 def test_what_repeats_and_pools_is_reshaped(backend: str) -> None:
     @cd.program

@@ -35,7 +35,7 @@ def program_of(part: Callable[[Any, Any], Any], join: Callable[[Any], Any]) -> c
     return f
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("join", JOINED)
 def test_largest_and_smallest_elements_guard_the_factors_beside_them(part: Any, join: Any) -> None:

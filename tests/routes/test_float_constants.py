@@ -34,6 +34,7 @@ def shared(a: Vector, c: Vector):
 PROGRAMS = [quotients, weighted, shared]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
 @pytest.mark.parametrize("derive", [cd.grad, cd.hvp])
 def test_numbers_are_real_where_they_were_written_so(f: cd.Program, derive: Callable[..., cd.Program]) -> None:
@@ -42,6 +43,7 @@ def test_numbers_are_real_where_they_were_written_so(f: cd.Program, derive: Call
     assert all(type(number.imag) is int for number in numbers)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
 def test_products_with_hessians_by_several_parameters(f: cd.Program) -> None:
     """Of the first, one definition had the wrong sign: 0.001 + c² was not what it is the negative of, but no other."""

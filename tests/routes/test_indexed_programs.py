@@ -127,7 +127,7 @@ def test_values_and_derivatives_are_those_of_the_interpreter(name: str, route: s
                 np.testing.assert_allclose(function(*every_array), np.asarray(expected), atol=1e-9)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CORPUS)
 def test_gradients_are_those_of_central_differences(name: str) -> None:
     f, draw, every = CORPUS[name]

@@ -58,7 +58,7 @@ def test_what_a_sum_leaves_stands_in_the_order_of_the_result(n: int) -> None:
     cd.testing.check_grad(cd.program(chosen), ("x", "z"), x=x, y=y, z=z)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.filterwarnings("ignore:invalid value")  # of Dask, which computes logarithms of all elements
 @pytest.mark.parametrize("backend", ["numpy", *BACKENDS])
 def test_elements_beside_a_bound_are_not_read(backend: str) -> None:

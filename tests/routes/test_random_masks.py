@@ -127,7 +127,7 @@ def compare(seed: int, library: str = "numpy") -> None:
     np.testing.assert_allclose(found, expected, rtol=close, atol=close, err_msg=f"seed {seed}\n{program}")
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", range(0, 600, 20))
 def test_masked_sums_of_products(first: int) -> None:
     for seed in range(first, first + 20):

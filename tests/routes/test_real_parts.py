@@ -59,7 +59,7 @@ def arrays(f: cd.Program, rng: np.random.Generator) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_route_agrees(name: str) -> None:
     f = PROGRAMS[name]

@@ -361,7 +361,7 @@ def test_the_least_limit_is_that_of_the_element_types_of_arguments(name: str, wa
 # --- programs of books and examples ---------------------------------------------------------------------------------
 
 SHARED = {"hartree_fock": hartree_fock, "coulomb": coulomb, "exchange": exchange}
-BOOKS = {entry.title: entry for entry in textbook.entries()[::10]}
+BOOKS = {entry.title: entry for entry in textbook.entries()[::30]}
 
 
 @pytest.mark.thorough

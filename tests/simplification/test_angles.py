@@ -60,6 +60,7 @@ def test_sums_of_products_keep_their_values(terms: list[str], imaginary: bool) -
     assert np.isclose(cd.simplify(written)(*at), written(*at), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_sines_of_sines_are_written_out_together() -> None:
     supersymmetric = cd.Space("n", "n", "n", dtype=complex, symmetry=["A[i,j,k] = A[j,i,k]", "A[i,j,k] = A[k,j,i]"])
 

@@ -65,7 +65,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("program", "wrt", "sizes"), CASES)
 def test_every_route_gives_the_value_and_the_central_differences(program: Any, wrt: Any, sizes: dict[str, int]) -> None:
     arrays = random_arrays(program.parameters, np.random.default_rng(0), sizes)
@@ -86,7 +86,7 @@ def test_energy_and_gradient_of_hartree_fock_share_the_density_and_the_fock_matr
     assert [text.count("]*") for text in (shared, alone)] == [1, 1]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("program", "wrt", "tensor", "times"),
     [

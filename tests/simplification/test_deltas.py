@@ -102,7 +102,7 @@ def bundle_arrays() -> dict[str, Any]:
 PROGRAMS = [contracted, entropy, softmax, shifted]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("given", [{}, {"nodes": 10}, {"nodes": 1000}, {"rounds": 0}])
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
 def test_no_sum_holds_a_delta_that_it_can_take(f: cd.Program, given: dict[str, int]) -> None:

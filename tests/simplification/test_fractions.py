@@ -101,7 +101,7 @@ EXTRA: dict[Any, list[Any]] = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("definition", "gradient", "hessian"), PRINTED, ids=lambda one: getattr(one, "__name__", ""))
 def test_derivatives_read_as_in_a_table(definition: Any, gradient: str, hessian: str | None) -> None:
     f = cd.program(definition)

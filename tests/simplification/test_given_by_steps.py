@@ -106,7 +106,7 @@ def test_so_are_derivatives_of_gradients(f: cd.Program) -> None:
     np.testing.assert_allclose(simple(*given.values(), direction), raw(*given.values(), direction), rtol=1e-9)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("f", "once"), [(gated, "1 / (1 + exp("), (chained, "sin(h[t,j])")], ids=["gated", "chained"])
 def test_it_is_printed_once(f: cd.Program, once: str) -> None:
     gradient, given = cd.grad(f, "h0"), tuple(arrays(f).values())
@@ -161,6 +161,7 @@ def falling(w: cd.Space()):
     return cd.while_loop(lambda state: state[0] > 0, step, (3.0 * w, 1.0), limit=200)[0]
 
 
+@pytest.mark.thorough
 def test_loops_with_a_condition_end_where_it_fails() -> None:
     """What a step gives beside its states would be asked for in all steps."""
     slope = cd.jacobian(falling, "w", "forward")

@@ -36,7 +36,7 @@ def test_denominators_that_have_names_leave_numerators(f: cd.Program) -> None:
     assert not any(f"- {name}[" in line or f"({name}[d] - " in line for name in sums for line in lines)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", [pairs, waves], ids=["real", "complex"])
 def test_derivatives_are_the_same_by_every_route(f: cd.Program) -> None:
     x = np.array([0.2, -0.3]) + (np.array([0.3j, 0.4j]) if f is waves else 0)

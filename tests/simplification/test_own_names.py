@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import combdiff as cd
 
@@ -25,6 +26,7 @@ def bound(f: cd.Program) -> list[str]:
     return [line.split("[")[0].split(" = ")[0].strip() for line in str(f).splitlines() if " = " in line]
 
 
+@pytest.mark.thorough
 def test_the_last_layer_keeps_its_name() -> None:
     """`out` is read once in the program, and twice in its derivative."""
     assert "out" not in bound(network)

@@ -36,6 +36,7 @@ def test_how_they_read() -> None:
     assert [var.type.dtype for var, _ in bindings] == [complex, float, float]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_a_definition_is_the_conjugate_that_reads_plainly(grouped: bool, whole: bool) -> None:

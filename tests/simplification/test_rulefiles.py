@@ -332,6 +332,7 @@ except cd.RuleError as error: print(error)
 """
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("value", "printed"),
     [

@@ -58,7 +58,7 @@ CASES: dict[str, tuple[cd.Program, tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_cores_of_extreme_arguments(name: str) -> None:
     f, arrays = CASES[name]
@@ -116,6 +116,7 @@ def attention(Q: cd.Space("t", "d"), K: cd.Space("t", "d"), W: cd.Space("t", "d"
 SHARE = "p[d] = exp(x[d]) / Σ_i exp(x[i])"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("derivative", "printed"),
     [
@@ -139,7 +140,7 @@ def powers(x: Vector, c: Vector):
     return cd.sum(lambda i: (p[i] ** 2 * t[i] / t.sum() + c[i] * p[i] ** 3) * p[i])
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("transform", [cd.grad, cd.hessian])
 def test_powers_of_shares_are_all_read(transform: Any) -> None:
     found, raw = (transform(powers, "x", simplify=simplify) for simplify in (True, False))
@@ -219,7 +220,7 @@ def test_only_what_is_read_at_the_same_indices_is_taken_in(value: Lambda, result
 ROWS = "W (n, n), q (n, n), y (n)\n(W, q, y) ↦\n  p[i,j] = exp(W[i,j]) / Σ_k exp(W[i,k])\n  "
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("objective", "averaged"),
     [

@@ -147,6 +147,7 @@ def batch_norm(x: cd.Space("n", "m"), w: cd.Space("m"), y: cd.Space("n", "m")):
     return ((w * t / np.sqrt((t * t).mean(axis=0) + 1e-5) - y) ** 2).sum()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("program", [layer_norm, pytest.param(batch_norm, marks=pytest.mark.thorough)])
 def test_of_a_sum_over_a_definition_the_terms_that_vanish_are_left_out(program: cd.Program) -> None:
     """A cotangent whose mean is subtracted has a part along t, and Σ_i t[i] is 0: no name for it is needed."""

@@ -70,7 +70,7 @@ CASES: list[tuple[Callable[[cd.Program], cd.Program], cd.Program, Any, Callable[
 IDS = [f"{transform.__name__}-{f.name}" for transform, f, *_ in CASES]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("transform", "f", "arrays", "exact"), CASES, ids=IDS)
 def test_what_is_centred_stays_centred(
     transform: Callable[[cd.Program], cd.Program], f: cd.Program, arrays: tuple[Any, ...], exact: Callable[..., Any]

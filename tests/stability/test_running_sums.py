@@ -47,6 +47,7 @@ def test_no_array_of_pairs_is_made(f: cd.Program) -> None:
         assert most < 40 * x.nbytes
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("size", [1, 800, 1e5, 1e150, 1e300])
 def test_at_numbers_of_every_size(size: float) -> None:
     """As a loop over positions has it that takes each largest exponent by itself."""
@@ -170,7 +171,7 @@ class Drawn(random.Random):
         return f"cd.sum(lambda i: {element}, i='n')"
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(40))
 def test_running_sums_are_what_sums_of_pairs_are(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn, rng = Drawn(seed), np.random.default_rng(seed)

@@ -180,6 +180,7 @@ def test_at_large_arguments(definition: Callable[..., Any], others: tuple[str, .
         assert np.isfinite(derived[0][1](*narrow)).all()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("simplified", [True, False])
 def test_weights_that_are_negative_or_zero(simplified: bool) -> None:
     f = programmed(weighted, ("w",))

@@ -102,6 +102,7 @@ def test_a_true_law_holds(law: str, rule_file: Any) -> None:
     assert all(verdict.status == "holds" and verdict.matches for verdict in found)
 
 
+@pytest.mark.thorough
 def test_mistakes_and_claims_are_found(rule_file: Any) -> None:
     """Some of them all, and each that once passed."""
     passed = [claim for claim in CLAIMS if not claim.startswith("(rewrite") or "5" in claim or "symmetric" in claim]
@@ -137,6 +138,7 @@ def test_a_counter_example_is_one(rule_file: Any) -> None:
     assert "cosh(" in message
 
 
+@pytest.mark.thorough
 def test_a_law_that_nothing_meets_is_reported(rule_file: Any) -> None:
     path = rule_file('(rewrite (Fn "exp" v) $null :when ((= $zero $one)) :name "never")')
     with pytest.raises(cd.testing.FalseLaw, match="never could not be tested: no random instance meets its conditions"):

@@ -107,7 +107,7 @@ COMPARED = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", COMPARED)
 def test_divided_indices_are_compared_as_numbers_are(name: str) -> None:
     holds = COMPARED[name]
@@ -269,6 +269,7 @@ def test_remainders_of_values_are_read_back() -> None:
     assert cd.read(str(f)) == f
 
 
+@pytest.mark.thorough
 def test_a_condition_on_a_remainder_guards_what_is_read_there() -> None:
     """It was refused, as the condition and the read had each an index of their own for the remainder."""
 

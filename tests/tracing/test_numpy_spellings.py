@@ -499,7 +499,7 @@ def _is_refused_of_complex(spelling: str) -> bool:
 
 
 @pytest.mark.filterwarnings("ignore:Casting complex values")
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group[0])
 def test_what_numpy_takes_of_complex_numbers_is_taken(group: list[str]) -> None:
     taken = [spelling for spelling in group if not _is_refused_of_complex(spelling)]

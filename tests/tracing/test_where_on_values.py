@@ -60,7 +60,7 @@ def test_a_choice_is_numpys_and_so_are_its_derivatives(name: str) -> None:
     assert np.isfinite(product(A, way)).all()
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", [TORCH, "jax", "dask"])
 def test_other_libraries_choose_alike(backend: str) -> None:
     gradient = cd.grad(weighed(CHOICES["of elements"]))
