@@ -11,9 +11,9 @@ derivatives), `implicit` (what solves an equation), `iteration` (steps done over
 exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `products` (sums of them, taken
 apart), `remainders` (of indices, around axes), `groups` (of symmetries, as products), `averages` (over them), `moduli`,
 `describing` (names for messages), `inlining`, `steps` (of scans, taken apart), `rewriting` (of terms, from the leaves
-up), `slices` (of what scans read), `reuse` and `let_form` (what is used twice is bound once), `assumptions` (of
-comparisons), `outputs`, `readability` (names of bound variables), `positivity` (numbers that are positive by their
-form), `equations` and `interpreter` (the meaning of terms, by naive loops).
+up), `slices` (of what scans read), `reuse`, `read_forms` and `let_form` (what is used twice is bound once),
+`assumptions` (of comparisons), `outputs`, `readability` (names of bound variables), `positivity` (numbers that are
+positive by their form), `equations` and `interpreter` (the meaning of terms, by naive loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.

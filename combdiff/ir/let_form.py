@@ -35,6 +35,7 @@ from combdiff.ir.inlining import (
 from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.matrix_functions import element, is_decomposition, is_matrix_function, matrices_in
 from combdiff.ir.primitives import whole_power
+from combdiff.ir.read_forms import at_read_forms
 from combdiff.ir.relations import Relation
 from combdiff.ir.remainders import is_divided_index, read_around
 from combdiff.ir.reuse import settled
@@ -434,13 +435,13 @@ class _LetBinder:
         return let(inside, put_back(result, outside))
 
     def _bind_scalar(self, term: Term, name: _Hint, axes: tuple[Var, ...] = ()) -> Term:
-        indices = free_indices(term)
+        term, indices, places = at_read_forms(term)
         form = canonical_names(lambda_(indices, term))
         if form not in self.scalars:
             order = axes if {*axes} == {*indices} else indices
             self.scalars[form] = self._bind(lambda_(order, term), name), tuple(indices.index(index) for index in order)
         var, positions = self.scalars[form]
-        return element(var, tuple(indices[n] for n in positions))
+        return element(var, tuple(places[indices[n]] for n in positions))
 
     def _bind(self, value: Term, name: _Hint) -> Var:
         form = canonical_names(value)

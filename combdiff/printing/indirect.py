@@ -132,7 +132,7 @@ def _divided(factor: Term, rest: Var, divided: Term, divisor: int) -> Term:
             return add(as_integer(others), mul(Number(share), number_left(divided, divisor)))
         whole, step = affine([(others, -1 / share)]), tidy(-share * divisor)
         turns = affine([(whole, Fraction(1, divisor)), (divided, Fraction(-1, divisor))])
-        if not isinstance(step, int) or denominator(turns) > 1:
+        if not isinstance(step, int) or denominator(turns) > 1 or denominator(whole) > 1:
             return place
         inner = _less_than(divisor, whole)
         outer = affine([(whole, Fraction(1, divisor)), (inner, Fraction(-1, divisor))])

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 from combdiff.ir import (
     DIVIDED,
@@ -54,6 +55,7 @@ from combdiff.ir import (
     factors_of,
     function,
     is_call,
+    is_matrix_function,
     items_of,
     joined,
     lambda_,
@@ -72,9 +74,10 @@ from combdiff.ir import (
     whole_power,
 )
 from combdiff.records import dataclass
-from combdiff.simplification.egraph.saturation import normal
+from combdiff.simplification.egraph.saturation import apart, normal
 from combdiff.simplification.normal_form.canonical import canonical, canonical_order, form_key
 from combdiff.simplification.normal_form.expansion import coefficient_of, conjugate
+from combdiff.simplification.normal_form.symmetries import with_known_symmetries, without_known_symmetries
 
 _Conditions = tuple[Term, ...]
 _Case = tuple[_Conditions, _Conditions]
@@ -117,10 +120,11 @@ def with_divided_differences(body: Term, settled: Callable[[Term], Term]) -> Ter
     nodes = {node for value in values_of(body) for node in subterms(value)}
     if not any(isinstance(node, Unequal) for node in nodes) or all(whole_power(node)[1] > 0 for node in nodes):
         return body
-    bindings, result = split(body)
+    bindings, result = split(with_known_symmetries(body))
     regular = _Regular(dict(bindings), Names(body), settled)
     items = tuple(map(regular.item, items_of(result)))
-    return body if items == tuple(items_of(result)) else let(bindings, joined(result, items))
+    changed = items != tuple(items_of(result))
+    return without_known_symmetries(let(bindings, joined(result, items))) if changed else body
 
 
 def _nodes(gap: Term) -> tuple[Apply, ...]:
@@ -159,6 +163,11 @@ def _pair_indices(value: Term) -> set[Var]:
     return {var for node in subterms(value) if isinstance(node, Unequal) for var, _ in affine_parts(node.form)[0]}
 
 
+def _read_in(value: Term) -> set[Term]:
+    """What is read in a value, other than matrices whose functions are."""
+    return {value, *(part for node in subterms(value) if not is_matrix_function(node) for part in node.children)}
+
+
 def _is_open(term: Term, marked: set[Var] | None) -> bool:
     """Whether a factor is taken apart: a sum in which conditions or marked indices stand."""
     if not isinstance(term, Add | Sum | Mul | Conj) and not (isinstance(term, Primitive) and term.name == "real"):
@@ -188,7 +197,7 @@ class _Regular:
         """A result without gaps within pairs; as it is where it has none, or one would stay."""
         parameters, value = (item.parameters, item.body) if isinstance(item, Lambda) else ((), item)
         try:
-            value = self._opened(value)
+            value = apart(self._opened(value), self.names)  # an index is of one pair, whatever its name was elsewhere
             opened = self._products(value, _pair_indices(value))
             products = [*map(_with_powers, opened)]
             if not any(_gaps(each.factors) for each in products):
@@ -212,17 +221,20 @@ class _Regular:
     # --- sums of products ------------------------------------------------------------------------------------------
 
     def _opened(self, value: Term) -> Term:
-        """The value with definitions written out that sum over pairs, or have elements by eigenvalues or by pairs."""
+        """The value with definitions written out that sum over pairs, or have elements by eigenvalues or by pairs.
+
+        A matrix keeps its name where functions of it are taken.
+        """
         while True:
             marked = _pair_indices(value)
             reads = {n.function for n in subterms(value) if isinstance(n, Apply) and not n.free.isdisjoint(marked)}
             opened = {*reads, *self.unequal, *self.numbered}
-            wanted = {v: self.definitions[v] for v in value.free if v in self.definitions and v in opened}
+            wanted = {v: self.definitions[v] for v in _read_in(value) if v in self.definitions and v in opened}
             if any(map(is_call, wanted.values())):
                 raise _Irregular
             if not wanted:
                 return value
-            value = put_back(value, wanted)
+            value = put_back(value, wanted, {})
 
     def _products(self, term: Term, marked: set[Var] | None) -> list[SummedProduct]:
         """A term as a sum of products; as far as conditions or marked indices stand in it, if some are."""
@@ -408,13 +420,18 @@ class _Group:
         return substitute(term, {self.first: self.second})
 
 
+_Key = tuple[Term, Term]  # the gap and the vectors of a group
+
+
 class _Groups:
     """Collects what stands beside equal vectors, of products and of these with their pairs exchanged."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
+        self.forms: dict[Any, int] = {}  # of sums within vectors, which are compared
         self.indices: dict[tuple[int, Type], Var] = {}
-        self.groups: dict[tuple[Term, Term], _Group] = {}
+        self.groups: dict[_Key, _Group] = {}
+        self.exchanged: dict[_Key, set[_Key]] = {}  # what groups were with their pairs exchanged
 
     def take(self, whole: SummedProduct) -> None:
         """Add half of a product with a gap within a pair, and half of it with its pair exchanged."""
@@ -429,21 +446,27 @@ class _Groups:
         )
         first, second = self._index(0, one), self._index(1, other)
         gap = substitute(gap, {one: first, other: second})
-        for scale, places in ((HALF, (first, second)), (negate(HALF), (second, first))):
-            group = self._group(gap, _changed(left, dict(zip((one, other), places, strict=True))))
-            key = gap, group.vectors
+        groups = [
+            self._group(gap, _changed(left, dict(zip((one, other), places, strict=True))))
+            for places in ((first, second), (second, first))
+        ]
+        keys = [(gap, group.vectors) for group in groups]
+        for group, scale, key, exchanged in zip(groups, (HALF, negate(HALF)), keys, keys[::-1], strict=True):
             before = self.groups.get(key, group.having(ZERO))
             self.groups[key] = before.having(add(before.coefficient, mul(scale, group.coefficient)))
+            self.exchanged.setdefault(key, set()).add(exchanged)
 
     def found(self) -> Iterator[_Group]:
         """What has been collected, once of each two that are one another's with the pair exchanged."""
-        done = set[Term]()
-        for (gap, vectors), group in self.groups.items():
-            exchanged = {group.first: group.second, group.second: group.first}
-            other = self._group(gap, SummedProduct(group.more, factors_of(substitute(vectors, exchanged)))).vectors
-            if other not in done:
-                done.add(vectors)
-                symmetric = other is vectors
+        done = set[_Key]()
+        for key, group in self.groups.items():
+            (other, *more) = self.exchanged[key]
+            both = not more and self.exchanged[other] == {key}
+            if not both:  # canonical forms have told apart what is equal; each stands for itself then
+                yield group
+            elif other not in done:
+                done.add(key)
+                symmetric = other == key
                 yield replace(group, symmetric=symmetric).having(mul(Number(1 if symmetric else 2), group.coefficient))
 
     def _group(self, gap: Term, left: SummedProduct) -> _Group:
@@ -457,7 +480,7 @@ class _Groups:
         order = canonical_order(Sum(tuple(summed), vectors)) if summed else ()
         order = (*order, *(each for each in left.indices if each not in order))
         named: dict[Var, Term] = {each: self._index(2 + n, each) for n, each in enumerate(order)}
-        sign, vectors = coefficient_of(canonical(substitute(vectors, named)))
+        sign, vectors = coefficient_of(canonical(substitute(vectors, named), self.forms))
         coefficient = mul(sign, *(substitute(each, named) for each in scale))
         more = tuple(self._index(2 + n, each) for n, each in enumerate(order))
         return _Group(gap, more, vectors, coefficient, symmetric=False)

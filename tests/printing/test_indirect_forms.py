@@ -304,3 +304,14 @@ def test_what_is_laid_out_anew_is_read_at_quotients_and_rests(name: str) -> None
     x, y = numbers(*(3 if isinstance(n, str) else n for n in shape)), numbers(*other)
     assert program(x, y) == pytest.approx(body(x, y).sum())
     assert cd.testing.check_grad(program, "x", x=x, y=y) < 1e-6
+
+
+def test_what_is_divided_twice_keeps_both_remainders() -> None:
+    """Of ⌊⌊i/2⌋/3⌋ one was left out, and what was read back had other elements."""
+
+    @cd.program
+    def f(c: cd.Space(3)):
+        return np.cos(c.repeat(3).repeat(2))
+
+    c = np.array([1.0, 5.0, 7.0])
+    np.testing.assert_allclose(cd.read(str(f), {"c": cd.Space(3)})(c), np.cos(c.repeat(6)))

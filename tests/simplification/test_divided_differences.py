@@ -122,6 +122,38 @@ def test_derivatives_where_eigenvalues_are_equal(name: str, space: str) -> None:
             np.testing.assert_allclose(product(A, c, D), second, rtol=1e-5, atol=1e-5 * np.abs(second).max())
 
 
+COMPUTED = {
+    "gram": lambda B, c: B @ B.T,
+    "inverse": lambda B, c: np.linalg.inv(B @ B.T + np.eye(4)),
+    "lengths": lambda B, c: B.T @ np.diag(c[0] ** 2) @ B + B.T @ B,
+    "plain": lambda B, c: B @ B + 2 * B,
+}
+SPECTRAL = {
+    "squares": lambda A: (np.linalg.eigvalsh(A) ** 2).sum(),
+    "entropy": lambda A: np.log(1 + np.exp(np.linalg.eigvalsh(A))).sum(),
+}
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("spectral", SPECTRAL)
+@pytest.mark.parametrize("computed", COMPUTED)
+def test_matrices_that_are_computed_have_equal_eigenvalues(computed: str, spectral: str) -> None:
+    """Products with Hessians by what they are computed of: one sum over pairs stands in several places then."""
+
+    @cd.program
+    def f(B: cd.Space(4, 4), c: cd.Space(4, 4)):
+        return SPECTRAL[spectral](COMPUTED[computed](B, c))
+
+    rng = np.random.default_rng(0)
+    c, B = np.ones((4, 4)), matrix(SYMMETRIC, np.array([1.0, 1, 2, 2]), rng)
+    if computed != "plain":
+        B = B @ np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    D, gradient, product = rng.normal(size=(4, 4)), cd.grad(f, "B"), cd.hvp(f, "B")
+    np.testing.assert_allclose((gradient(B, c) * D).sum(), along(lambda B: f(B, c), B, D), rtol=1e-6)
+    second = along(lambda B: gradient(B, c), B, D)
+    np.testing.assert_allclose(product(B, c, D), second, rtol=1e-5, atol=1e-5 * np.abs(second).max())
+
+
 def test_functions_of_a_matrix_print_divided_differences() -> None:
     """And are computed by every route where eigenvalues are equal."""
     gradient = cd.grad(program(CASES["exp"], REAL), "A")
