@@ -38,7 +38,7 @@ from combdiff.ir.primitives import whole_power
 from combdiff.ir.read_forms import at_read_forms
 from combdiff.ir.relations import Relation
 from combdiff.ir.remainders import is_divided_index, read_around
-from combdiff.ir.reuse import settled
+from combdiff.ir.reuse import repeated_in, settled
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, for_all_indices, opened, with_symbol
 from combdiff.ir.substitution import Names, apply, holds_delta, substitute, subterms
 from combdiff.ir.terms import (
@@ -129,6 +129,7 @@ class _LetBinder:
         self.scalars: dict[Term, tuple[Var, tuple[int, ...]]] = {}  # their bindings, with the order of the axes there
         self.done: dict[Term, Term] = {}
         self.scans: dict[Term, Scan] = {}
+        self.repeated: set[Term] = outer.repeated if outer else set()  # sums that are computed once, as if heavy
 
     def suggest(self, name: _Hint, value: Term) -> None:
         """A name for a value, for the elements of a tensor and for the decomposition they are of, if they have none."""
@@ -142,6 +143,7 @@ class _LetBinder:
     def prepare(self, body: Term) -> None:
         """Bind parts from the inside out, so that they may be nested deeper than Python's stack."""
         parts = list(subterms(body))
+        self.repeated = {part for part in repeated_in(parts) if isinstance(part, Add)}
         for part in parts:
             for var, value in part.bindings if isinstance(part, Let) else ():
                 self.suggest(var, value)
@@ -192,7 +194,8 @@ class _LetBinder:
         new = term.with_children(children)
         if is_call(new):
             return self._bind_call(new, self.hints.get(term, _call_name(new)))
-        return self._bind_scalar(new, self.hints.get(term, "t"), self.axes.get(term, ())) if self._heavy(new) else new
+        heavy = self._heavy(new) or term in self.repeated
+        return self._bind_scalar(new, self.hints.get(term, "t"), self.axes.get(term, ())) if heavy else new
 
     def _heavy(self, term: Term) -> bool:
         if isinstance(term, Primitive):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from combdiff.ir.remainders import read_around
 from combdiff.ir.substitution import subterms
 from combdiff.ir.terms import Add, Apply, Lambda, Mul, Term
 from combdiff.ir.types import dtype_of, is_domain
@@ -66,9 +67,25 @@ def settled_parts(term: Term) -> dict[Term, Term]:
     return done
 
 
+def repeated_in(parts: list[Term]) -> set[Term]:
+    """What occurs several times among the parts of a term, from the leaves up, and is a long number at each index."""
+    uses = Counter(child for part in parts for child in part.children)
+    lengths: dict[Term, int] = {}
+    for part in parts:
+        _measure(part, lengths)
+    return {
+        part
+        for part in parts
+        if uses[part] > 1 and lengths[part] > MOST_REPEATED and any(is_domain(v.type) for v in part.free)
+    }
+
+
 def _measure(term: Term, lengths: dict[Term, int]) -> None:
-    """Notes how many symbols a term takes to print; an element of a computed tensor, or what is held, is a name."""
-    named = isinstance(term, Apply) and isinstance(term.function, Lambda)
+    """Notes how many symbols a term takes to print; an element of a computed tensor, or what is held, is a name.
+
+    So is what is read around an axis.
+    """
+    named = (isinstance(term, Apply) and isinstance(term.function, Lambda)) or read_around(term) is not None
     for child in term.children:
         if child not in lengths:  # what arithmetic has made anew
             _measure(child, lengths)

@@ -169,3 +169,20 @@ def test_digits_are_those_of_indices_that_count() -> None:
         assert cd.simplify(f)(x, y, z) == pytest.approx(expected)
         for wrt in ("y", "z"):
             assert cd.testing.check_grad(f, wrt, x=x, y=y, z=z) < 1e-7
+
+
+def test_what_is_read_around_several_ends_is_computed_once() -> None:
+    """A residual of a finite-difference scheme, and not the whole of it at each of its neighbours."""
+
+    @cd.program
+    def f(w: cd.Space("n", "m"), psi: cd.Space("n", "m")):
+        slope = np.roll(psi, -1, 1) - np.roll(psi, 1, 1)
+        new = w + 0.1 * slope * (np.roll(w, -1, 0) - np.roll(w, 1, 0)) + np.roll(w, 1, 1)
+        return np.sum(new**2)
+
+    rng = np.random.default_rng(0)
+    arrays = {"w": rng.normal(size=(4, 5)), "psi": rng.normal(size=(4, 5))}
+    assert str(cd.grad(f, "w")).endswith("+ 2 new[d,e] + 2 new[d,(e + 1) mod m]")
+    for wrt in arrays:
+        assert cd.testing.check_grad(f, wrt, **arrays) < 1e-6
+        cd.testing.check_routes(cd.grad(f, wrt), **arrays)
