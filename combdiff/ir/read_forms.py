@@ -3,7 +3,10 @@
     exp(x[i + k])                t[m] = exp(x[m])          read at i + k
     sin(b[j, i − 3 j] / y[j])    t[j,m] = sin(b[j,m] / y[j])    read at j and i − 3 j
 
-Invariant: what is read inside of its axes still is, and no more values are computed.
+What is read beyond an axis, where a condition around the value guards it, is not computed then. Where conditions stand
+within the value, only forms are taken that lie inside of their axes.
+
+Invariant: at every index the value is what it was, but where conditions around it make it 0; no more are computed.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 from math import prod
 
 from combdiff.ir.domains import Cyclic, Domain, Range, Space
-from combdiff.ir.indices import Affine, affine, affine_parts
+from combdiff.ir.indices import Affine, Delta, Indicator, Unequal, affine, affine_parts
 from combdiff.ir.inlining import free_indices
 from combdiff.ir.sizes import Size, size_parts, size_sum
 from combdiff.ir.substitution import substitute, subterms
@@ -38,13 +41,16 @@ def _by_a_form(term: Term, indices: tuple[Var, ...]) -> tuple[Term, Var, Term] |
     """A value with an index for one form, that index, and the form; None where there is no form that helps."""
     if len(indices) < 2:
         return None
+    guarded = {v for node in subterms(term) if isinstance(node, Delta | Indicator | Unequal) for v in node.free}
     for axis, form in _reads(term):
         parts, offset = affine_parts(form)
         used = [v for v, _ in parts if is_domain(v.type)]
         if len(used) < 2 or not {*used} <= {*indices}:  # of others, some are summed over inside
             continue
         for old, coefficient in parts:
-            if old not in used or coefficient not in (1, -1) or not _covers(form, axis, old):
+            if old not in used or coefficient not in (1, -1):
+                continue
+            if not _covers(form, axis, old, inside=not guarded.isdisjoint(used)):
                 continue
             new = Var(old.name, axis)  # in its place, so that no other name is taken
             others = [(v, -c * coefficient) for v, c in parts if v is not old]
@@ -66,8 +72,8 @@ def _reads(term: Term) -> dict[tuple[Domain, Affine], None]:
     return found
 
 
-def _covers(form: Affine, axis: Domain, old: Var) -> bool:
-    """Whether a form takes all values along an axis: of those that it does not take, none is to be computed."""
+def _covers(form: Affine, axis: Domain, old: Var, *, inside: bool) -> bool:
+    """Whether a form takes all values along an axis, so that none is computed in vain; `inside`, no others, too."""
     if isinstance(axis, Cyclic):
         return old.type == axis
     parts = [(v.type, c) for v, c in form.coefficients if is_domain(v.type)]
@@ -76,6 +82,8 @@ def _covers(form: Affine, axis: Domain, old: Var) -> bool:
     last = [(size_sum((t.size, 1), (1, -1)), int(c)) for t, c in parts if isinstance(t, Range)]
     least = size_sum((int(form.offset), 1), *((size, c) for size, c in last if c < 0))
     beyond = size_sum((int(form.offset), 1), *((size, c) for size, c in last if c > 0), (axis.size, -1), (1, 1))
+    if inside:
+        return least == 0 and beyond == 0
     return _is_nonnegative(size_sum((least, -1))) and _is_nonnegative(beyond)
 
 

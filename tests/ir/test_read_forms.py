@@ -53,6 +53,14 @@ def windows(x: Any, w: Any) -> Any:
     return cd.sum(lambda i: np.sin(cd.sum(lambda k: cd.exp(x[i + k]) * w[k], k=4)), i=9)
 
 
+def guarded(x: Any, w: Any) -> Any:
+    """Where the condition does not hold, the exponential is none of an element."""
+    inner = cd.sum(lambda i: cd.sum(lambda k: np.exp(cd.where(i + k < 12, x[i + k] ** 2, 0.5)) * w[k], k=4) ** 2, i=10)
+    return inner + cd.sum(
+        lambda i: cd.sum(lambda k: cd.where(i + k < 12, np.exp(x[i + k]), 0.5) * w[k], k=4) ** 3, i=11
+    )
+
+
 def rows(x: Any, w: Any) -> Any:
     t = np.exp(x.reshape(3, 4) - x.max()).reshape(-1)
     return np.tanh(np.log(1 + t**2)).sum() * w.sum()
@@ -69,7 +77,8 @@ def test_an_exponential_of_windows_is_one_of_elements() -> None:
     assert "np.exp(x)" in cd.grad(f).source()
 
 
-@pytest.mark.parametrize("definition", [windows, rows])
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("definition", [windows, guarded, rows])
 def test_every_route_agrees(definition: Any) -> None:
     @cd.program
     def f(x: cd.Space(12), w: cd.Space(4)):
