@@ -941,7 +941,7 @@ def gradient(f: Callable[..., Any]) -> cd.Program:
     return cd.grad(cd.program(f), "x")
 
 
-def never(*_: Any) -> None:
+def never(*_: Any, **__: Any) -> None:
     """In place of a step that says what it has found, if anything."""
 
 

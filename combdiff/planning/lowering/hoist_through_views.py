@@ -3,7 +3,8 @@
     Σ_k sin(x[i + k])·w[k]      sin(x) once for each element of x, then windows of it
     cos(u[i − 1]) + cos(u[i])   u periodic: one cosine, read twice
 
-Invariant: a function is moved only where it is defined for all numbers, or where all elements are read anyway.
+Invariant: a function is moved only where it is defined for all numbers, or where all elements are read anyway; and only
+where it is 0 beyond an axis, as what is read there is, or nothing is read there that counts.
 """
 
 from __future__ import annotations
@@ -13,15 +14,20 @@ from dataclasses import replace
 from math import prod
 
 from combdiff.ir import Var, extent
-from combdiff.planning.extents import extent_form
+from combdiff.planning.extents import extent_form, never_negative
 from combdiff.planning.lowering.graph import TOTAL, Graph, LabelledStep
 from combdiff.planning.operations.elementwise import ElementwiseStep
 from combdiff.planning.operations.operation import Step
 from combdiff.planning.operations.reads import Read
 
 
-def read_late(graph: Graph, name: str, values: Sequence[LabelledStep], kind: type) -> LabelledStep | None:
-    """A function of one array that is a view and of numbers, as a view of the function; None where it is none."""
+def read_late(
+    graph: Graph, name: str, values: Sequence[LabelledStep], kind: type, *, zero_beyond: bool
+) -> LabelledStep | None:
+    """A function of one array that is a view and of numbers, as a view of the function; None where it is none.
+
+    `zero_beyond` says that the function may be 0 where the view reads beyond an axis.
+    """
     arrays = [value for value in values if value.labels]
     if len(arrays) != 1 or arrays[0].conj:
         return None
@@ -30,6 +36,8 @@ def read_late(graph: Graph, name: str, values: Sequence[LabelledStep], kind: typ
     if not isinstance(view.operation, Read):
         return None
     whole = graph.steps[view.operands[0]]
+    if not zero_beyond and not _stays_inside(view, whole):
+        return None
     more = graph.size(value) >= prod(extent(axis, graph.sizes) for axis in whole.axes)
     if not (_permutes(view, whole) or (more and (name in TOTAL or _covers(graph, view, whole)))):
         return None
@@ -38,6 +46,20 @@ def read_late(graph: Graph, name: str, values: Sequence[LabelledStep], kind: typ
     operands = [source if operand is value else operand for operand in values]
     inner = graph.broadcast(lambda patterns: ElementwiseStep(name, patterns), operands, kind)
     return replace(graph.labelled(view.operation, (inner,), value.labels, kind), conj=inner.conj)
+
+
+def _stays_inside(view: Step, whole: Step) -> bool:
+    """Whether a view reads nothing beyond an axis of its operand, whatever the sizes are."""
+    assert isinstance(view.operation, Read)
+    for position, axis in zip(view.operation.positions, whole.axes, strict=True):
+        least = most = position.start
+        for step, label in zip(position.steps, view.axes, strict=True):
+            far = (extent_form(label) - 1).scale(step)
+            least, most = (least + far, most) if step < 0 else (least, most + far)
+        inside = never_negative(least) and never_negative(extent_form(axis) - 1 - most)
+        if not position.wrap and (position.divisor > 1 or not inside):
+            return False
+    return True
 
 
 def _covers(graph: Graph, view: Step, whole: Step) -> bool:

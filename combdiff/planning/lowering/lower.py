@@ -397,8 +397,19 @@ class Lowering:
             return values[0] if term.name == "real" else self.graph.constant(ZERO)
         kind = join(self.graph.kind(*values), float)
         kind = float if row.real_valued else kind
-        found = read_late(self.graph, term.name, values, kind)
+        of_zeros = _evaluated(row, [o.number if isinstance(o, Fill) else ZERO for o in operations])
+        guarded = all(self._is_element(a) for a, value in zip(term.arguments, values, strict=True) if value.labels)
+        found = read_late(self.graph, term.name, values, kind, zero_beyond=guarded or of_zeros == 0)
         return found or self.graph.broadcast(lambda patterns: ElementwiseStep(term.name, patterns), values, kind)
+
+    def _is_element(self, term: Term) -> bool:
+        """Whether a term is an element of an array, to which conditions around it lead.
+
+        What is read beyond the axes of a view, or beside a condition within the term, is 0, and that counts.
+        """
+        return isinstance(term, Apply) and not isinstance(
+            self.graph.steps[self.tensor(term.function)[0].step].operation, ReadStep
+        )
 
     # --- sums of products
 
