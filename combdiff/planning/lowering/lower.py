@@ -397,9 +397,10 @@ class Lowering:
             return values[0] if term.name == "real" else self.graph.constant(ZERO)
         kind = join(self.graph.kind(*values), float)
         kind = float if row.real_valued else kind
-        of_zeros = _evaluated(row, [o.number if isinstance(o, Fill) else ZERO for o in operations])
-        guarded = all(self._is_element(a) for a, value in zip(term.arguments, values, strict=True) if value.labels)
-        found = read_late(self.graph, term.name, values, kind, zero_beyond=guarded or of_zeros == 0)
+        zero_beyond = all(self._is_element(a) for a, value in zip(term.arguments, values, strict=True) if value.labels)
+        if not zero_beyond:
+            zero_beyond = _evaluated(row, [o.number if isinstance(o, Fill) else ZERO for o in operations]) == 0
+        found = read_late(self.graph, term.name, values, kind, zero_beyond=zero_beyond)
         return found or self.graph.broadcast(lambda patterns: ElementwiseStep(term.name, patterns), values, kind)
 
     def _is_element(self, term: Term) -> bool:
