@@ -52,11 +52,8 @@ def _stays_inside(view: Step, whole: Step) -> bool:
     """Whether a view reads nothing beyond an axis of its operand, whatever the sizes are."""
     assert isinstance(view.operation, Read)
     for position, axis in zip(view.operation.positions, whole.axes, strict=True):
-        least = most = position.start
-        for step, label in zip(position.steps, view.axes, strict=True):
-            far = (extent_form(label) - 1).scale(step)
-            least, most = (least + far, most) if step < 0 else (least, most + far)
-        inside = never_negative(least) and never_negative(extent_form(axis) - 1 - most)
+        first, last = position.ends(view.axes)
+        inside = never_negative(first) and never_negative(extent_form(axis) - 1 - last)
         if not position.wrap and (position.divisor > 1 or not inside):
             return False
     return True
