@@ -30,6 +30,7 @@ from combdiff.ir import (
     Lambda,
     Mul,
     Number,
+    Primitive,
     Range,
     Space,
     Sum,
@@ -115,9 +116,13 @@ class Lookup:
                 f"{f'axis {self.axis} of {self.tensor} is read at' if self.tensor else 'an index is'} "
                 f"{self._at(place, values[place])}, but {'it has' if self.tensor else 'there are'} the indices "
                 f"{first} … {last}{known}",
-                hint=f"give {self._names()} {'indices' if self.is_stored else 'so that it is'} from {first} to {last}; "
-                "negative ones do not count from the end",
+                hint=f"{self._wanted()} from {first} to {last}; negative ones do not count from the end",
             )
+
+    def _wanted(self) -> str:
+        if not self.program.parameters:
+            return "read it at indices"
+        return f"give {self._names()} {'indices' if self.is_stored else 'so that it is'}"
 
     def _names(self) -> str:
         return " and ".join(parameter.name for parameter in self.program.parameters)
@@ -155,6 +160,8 @@ def _shown(term: Term) -> str:
             return text
         case Sum():
             return _shown(term.body)
+        case Primitive():
+            return f"{term.name}({', '.join(map(_shown, term.arguments))})"
     return type(term).__name__.lower()
 
 
@@ -175,8 +182,9 @@ def lookups(program: Lambda) -> tuple[Lookup, ...]:
                 f"an index is computed from {outside[0].name}, which is no parameter",
                 hint="pass the indices as a parameter, idx: cd.Space(…, dtype=int)",
             )
-        places = [*_places(index, node)] or [("", 0, condition.domain)]
-        found |= {Lookup(*place, value, guards): sum(1 for _ in subterms(value)) for place in places}
+        places = [*_places(index, node, condition.domain)] or [("", 0)]
+        size = sum(1 for _ in subterms(value))
+        found |= {Lookup(tensor, axis, condition.domain, value, guards): size for tensor, axis in places}
     told = {one.value for one in found if one.tensor}
     kept = [one for one in found if one.tensor or one.value not in told]
     return tuple(sorted(kept, key=lambda one: (found[one], repr(one))))
@@ -237,11 +245,14 @@ def _inside(value: Term) -> Iterator[Term]:
                     yield indicator(affine([(extent_term(axis), 1), (first, -1), (index, -1)], -1))
 
 
-def _places(index: Term, product: Term) -> Iterator[tuple[str, int, Domain]]:
-    """The axes that an index reads in a product: tensor, axis, and its domain."""
+def _places(index: Term, product: Term, domain: Domain) -> Iterator[tuple[str, int]]:
+    """The axes that an index is for in a product: those it reads that have its domain.
+
+    In Σ_{k<2} δ(k, idx[i]) ([k < 1] y[k] + …) it is for none: y may have one element, where idx[i] may be 1.
+    """
     for access in subterms(product):
         space = type_of(access.function) if isinstance(access, Apply) else None
         if isinstance(access, Apply) and isinstance(space, Space):
             for n, (argument, axis) in enumerate(zip(access.arguments, space.axes, strict=True)):
-                if argument is index:
-                    yield describe(access.function), n, axis
+                if argument is index and axis == domain:
+                    yield describe(access.function), n

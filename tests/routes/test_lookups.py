@@ -406,3 +406,30 @@ def test_weights_beside_exponentials_are_looked_up() -> None:
         u = 3 + t[:, place]
         expected = np.where((u / (2 + u**2) < 0.11)[:, None], t, 2.5).sum()
         assert f(x, y, place) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_definition_reads_less_than_it_has_indices_for() -> None:
+    """t[1] reads nothing of y: 1 is an index of t, and not of y, whichever names the integers have that are given."""
+    spaces = {"y": cd.Space(1), "j": cd.Space("n", dtype=int)}
+    t = "t[k<2] = [k ≤ 0] y[k] + 1/2 [k ≥ 1]"
+    looked_up = cd.read(f"(y, j) ↦\n  {t}\n  d ↦ t[j[d]]", spaces)
+    np.testing.assert_array_equal(looked_up([3.0], [0, 1, 1]), [3, 0.5, 0.5])
+    with pytest.raises(IndexingError, match=r"j\[1\] = 2, but there are the indices 0 … 1\n  hint: give j indices"):
+        looked_up([3.0], [0, 2])
+    divided = cd.read(f"(y, x) ↦\n  {t}\n  d ↦ x[d] t[⌊d/3⌋]", {"y": cd.Space(1), "x": cd.Space("m")})
+    np.testing.assert_array_equal(divided([3.0], np.ones(6)), [3, 3, 3, 0.5, 0.5, 0.5])
+    message = r"floor_divide\(d, 3\) = 2 \(for d = 6\), but there are .* 0 … 1\n  hint: read it at indices from 0 to 1;"
+    with pytest.raises(IndexingError, match=message):
+        divided([3.0], np.ones(7))
+
+
+def test_a_derivative_with_a_guarded_read_at_a_divided_index_is_read_back() -> None:
+    @cd.program
+    def f(x: cd.Space(6), y: cd.Space(1), v: cd.Space(3)):
+        return cd.sum(
+            lambda i: np.sin(cd.sum(lambda k: 1 / (2 + x[3 * i + k] ** 2) * cd.where(i < 1, y[i], 0.5) * v[k], k=3)), i=2
+        )
+
+    gradient, given = cd.grad(f, "x"), (RNG.normal(size=6), RNG.normal(size=1), RNG.normal(size=3))
+    again = cd.read(str(gradient), {"x": cd.Space(6), "y": cd.Space(1), "v": cd.Space(3)})
+    np.testing.assert_allclose(again(*given), gradient(*given), rtol=1e-12)
