@@ -18,7 +18,7 @@ from combdiff.ir import is_complex
 from combdiff.tracing import functions as cd
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, UFUNC_METHODS, answer
 from combdiff.tracing.special_functions import i0
-from combdiff.tracing.truths import where
+from combdiff.tracing.truths import as_truth, where
 from combdiff.tracing.values import on_parts
 from combdiff.tracing.whole_arrays import logsumexp
 
@@ -185,8 +185,11 @@ def _astype(a: Any, dtype: Any, **_: Any) -> Any:
         return value.real
     if kind in "iu":
         return cd.trunc(value)
+    if kind == "b":
+        return as_truth(value)
     raise UnsupportedError(
-        f"astype({shown(dtype)}) of a {value.kind} is not supported in a program", hint="compare it: x != 0"
+        f"astype({shown(dtype)}) of a {value.kind} is not supported in a program",
+        hint="give float, int, bool or complex",
     )
 
 
@@ -204,6 +207,8 @@ _REDUCTIONS: dict[Any, tuple[Any, Any]] = {
     np.minimum: (np.min, None),
     np.fmax: (np.nanmax, None),
     np.fmin: (np.nanmin, None),
+    np.logical_and: (np.all, None),
+    np.logical_or: (np.any, None),
 }
 
 

@@ -36,6 +36,7 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.positive: operator.pos,
     np.bitwise_and: operator.and_,
     np.bitwise_or: operator.or_,
+    np.bitwise_xor: operator.xor,
     np.invert: operator.invert,
 }
 
@@ -65,7 +66,8 @@ class NumpyAware(TracedValue):
                     hint="build the new tensor with cd.tensor(lambda i: …), the sums of segments with cd.delta",
                 )
             return answer(f"np.{ufunc.__name__}.{method}", handler, ufunc, *inputs, **options)
-        return _answer(ufunc, [_without_arrays(value) for value in inputs], options)
+        beside_truths = any(getattr(value, "is_mask", False) for value in inputs)
+        return _answer(ufunc, [_without_arrays(value, beside_truths) for value in inputs], options)
 
     def __array_function__(
         self, function: Callable[..., object], _: object, arguments: Sequence[object], options: Mapping[str, object]
@@ -80,10 +82,13 @@ def python_number(value: object) -> object:
     )
 
 
-def _without_arrays(value: object) -> object:
-    """An operand, an array of the surrounding scope as a constant of the program."""
+def _without_arrays(value: object, beside_truths: bool) -> object:
+    """An operand, an array of the surrounding scope as a constant; truth values beside a Truth as such."""
     value = python_number(value)
-    return HANDLERS[np.asarray](value) if isinstance(value, np.ndarray) else value
+    if isinstance(value, np.ndarray):
+        is_truth = beside_truths and value.dtype == bool
+        return HANDLERS[np.not_equal](value, 0) if is_truth else HANDLERS[np.asarray](value)
+    return value
 
 
 def _answer(function: Any, arguments: Sequence[object], options: Mapping[str, object]) -> object:

@@ -30,16 +30,13 @@ _REASONS: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     (_PLACE, _NEW): ("copyto", "place", "put", "put_along_axis", "putmask"),
     (_PLACE, "np.where(np.eye(n) > 0, value, A), or A - np.diag(np.diag(A)) + np.diag(v)"): ("fill_diagonal",),
-    (_TRUTH, "np.min and np.max of np.where(x > 0, 1, 0) are numbers"): ("all", "any"),
-    (_TRUTH, "compare outside of the program, or sum np.where(np.isclose(x, y), 1, 0)"): (
-        *("allclose", "array_equal", "array_equiv"),
-    ),
+    (_TRUTH, "np.all(x == y), a comparison for np.where"): ("array_equal", "array_equiv"),
     (_BITS, "leave it out of the program"): (
         *("frexp", "spacing", "nextafter", "view", "tobytes", "may_share_memory", "shares_memory", "bitwise_count"),
         *("result_type", "can_cast", "min_scalar_type", "common_type", "base", "ctypes", "data", "device", "flags"),
         *("getfield", "isfortran", "itemsize", "nbytes", "strides", "to_device", "unpackbits"),
     ),
-    ("it works on the bits of whole numbers", _OUTSIDE): ("bitwise_xor", "left_shift", "right_shift"),
+    ("it works on the bits of whole numbers", _OUTSIDE): ("left_shift", "right_shift"),
     ("divisors are those of whole numbers, which have no derivative", _OUTSIDE): ("gcd", "lcm"),
     ("dates are no numbers of a program", "count days or seconds outside, and pass the numbers"): (
         *("busday_count", "busday_offset", "is_busday", "isnat", "datetime_as_string", "datetime_data"),
@@ -63,7 +60,7 @@ _REASONS: dict[tuple[str, str], tuple[str, ...]] = {
         *("nanmedian", "nanquantile", "nanpercentile"),
     ),
     ("the order within its parts is not defined", "np.sort(x), which costs little more"): ("partition", "argpartition"),
-    ("membership compares all with all", "np.where(x[:, None] == y, 1, 0).max(1)"): ("isin",),
+    ("membership compares all with all", "np.any(x[:, None] == y, axis=1)"): ("isin",),
     ("the roots of a polynomial are eigenvalues of a matrix that is not symmetric", "find one by cd.root"): ("roots",),
     ("the quotient of polynomials is a recursion", "solve for its coefficients: np.linalg.lstsq"): ("polydiv",),
     ("it gives Python's numbers", "return the tensor, and ask the result"): (

@@ -14,7 +14,7 @@ import math
 import numbers
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from combdiff.ir import (
     indicator,
     is_complex,
     mul,
+    number,
     opposite,
     unequal,
 )
@@ -94,6 +95,75 @@ class Truth(Value):
     def __invert__(self, *_: object) -> Any:
         return Truth(self.fails, self.owner, self.live())
 
+    def __add__(self, other: object) -> Any:
+        """Truth values are added as if by |, as NumPy does; numbers are counted with."""
+        return self | other if is_truth(other) else super().__add__(other)
+
+    __radd__ = __add__
+
+    def __mul__(self, other: object) -> Any:
+        """Truth values are multiplied as if by &, as NumPy does."""
+        return self & other if is_truth(other) else super().__mul__(other)
+
+    __rmul__ = __mul__
+
+    def __sub__(self, other: object) -> Any:
+        """The difference from a number. Raises TypeMismatchError for that of truth values, as NumPy does."""
+        return self._no_difference() if is_truth(other) else super().__sub__(other)
+
+    def __rsub__(self, other: object) -> Any:
+        return self._no_difference() if is_truth(other) else super().__rsub__(other)
+
+    def __neg__(self) -> NoReturn:
+        self._no_difference()
+
+    def __matmul__(self, other: object) -> Any:
+        if is_truth(other):
+            raise no_numbers("matmul")
+        return super().__matmul__(other)
+
+    def __rmatmul__(self, other: object) -> Any:
+        if is_truth(other):
+            raise no_numbers("matmul")
+        return super().__rmatmul__(other)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type of truth values."""
+        return np.dtype(bool)
+
+    def _no_difference(self) -> NoReturn:
+        raise TypeMismatchError(
+            "a comparison is subtracted, as NumPy does with no truth values",
+            hint="write a ^ b where just one holds, ~a for the opposite, 1.0 * (x > 0) for a number",
+        )
+
+    def __getitem__(self, key: object) -> Any:
+        return as_truth(super().__getitem__(key))
+
+    @property
+    def T(self) -> Any:
+        """The comparisons with their axes reversed."""
+        return as_truth(super().T)
+
+    def transpose(self, *axes: Any) -> Any:
+        """The comparisons with their axes reversed, or in the order given."""
+        return as_truth(super().transpose(*axes))
+
+
+def no_numbers(name: str) -> UnsupportedError:
+    """The error for a function of comparisons alone, which has truth values for its result in NumPy."""
+    return UnsupportedError(
+        f"np.{name} of comparisons alone: NumPy gives truth values for it, and no numbers",
+        hint="make numbers of one of them: 1.0 * (x > 0)",
+    )
+
+
+def is_truth(value: object) -> bool:
+    """Whether NumPy takes a value for truth values: a comparison, a condition on indices, True, an array of such."""
+    value = python_number(value)
+    return isinstance(value, Truth | Condition | bool) or (isinstance(value, np.ndarray) and value.dtype == bool)
+
 
 def _truth(value: object) -> Truth:
     """A comparison, or a condition on indices, as a Truth."""
@@ -102,7 +172,9 @@ def _truth(value: object) -> Truth:
         return value
     if isinstance(value, Condition):
         return Truth(add(*value.holds), value.owner, add(*value.fails))
-    if isinstance(value, np.ndarray) and value.dtype == bool:
+    if isinstance(value, bool):
+        return Truth(number(int(value)), current("a truth value"), number(int(not value)))
+    if is_truth(value):
         return compared("not_equal", value, 0)
     raise TraceError(f"& and | join comparisons, not {shown(value)}", hint=PARENTHESES_HINT)
 
@@ -206,10 +278,10 @@ HANDLERS.update(
         np.greater_equal: _comparison("", "less_equal", operator.ge),
         np.equal: _comparison("equal", "", operator.eq),
         np.not_equal: _comparison("not_equal", "", operator.ne),
-        np.logical_and: lambda x1, x2: _as_truth(x1) & _as_truth(x2),
-        np.logical_or: lambda x1, x2: _as_truth(x1) | _as_truth(x2),
-        np.logical_xor: lambda x1, x2: _as_truth(x1) ^ _as_truth(x2),
-        np.logical_not: lambda x: ~_as_truth(x),
+        np.logical_and: lambda x1, x2: as_truth(x1) & as_truth(x2),
+        np.logical_or: lambda x1, x2: as_truth(x1) | as_truth(x2),
+        np.logical_xor: lambda x1, x2: as_truth(x1) ^ as_truth(x2),
+        np.logical_not: lambda x: ~as_truth(x),
         np.isnan: lambda x: compared("not_equal", x, x),
         np.isfinite: lambda x: compared("less", abs(traced(x)), math.inf),
         np.isinf: lambda x: compared("equal", abs(traced(x)), math.inf),
@@ -221,7 +293,7 @@ HANDLERS.update(
 )
 
 
-def _as_truth(value: Any) -> Any:
+def as_truth(value: Any) -> Any:
     """What NumPy takes for true: what is not 0."""
     return value if isinstance(value, Truth | Condition) else compared("not_equal", value, 0)
 
@@ -252,7 +324,7 @@ def where(condition: Any, one: Any = None, other: Any = None, /) -> Any:
             f"the condition of cd.where is {shown(condition)}",
             hint="write a comparison of values or of indices, such as x > 0 or i <= j",
         )
-    chosen = _as_truth(condition)
+    chosen = as_truth(condition)
     parts = [lift(value) for value in (one, other)]
     return wrap(elementwise(_chosen, chosen.live(), chosen.fails, *parts))
 

@@ -427,7 +427,8 @@ def test_a_derivative_with_a_guarded_read_at_a_divided_index_is_read_back() -> N
     @cd.program
     def f(x: cd.Space(6), y: cd.Space(1), v: cd.Space(3)):
         return cd.sum(
-            lambda i: np.sin(cd.sum(lambda k: 1 / (2 + x[3 * i + k] ** 2) * cd.where(i < 1, y[i], 0.5) * v[k], k=3)), i=2
+            lambda i: np.sin(cd.sum(lambda k: 1 / (2 + x[3 * i + k] ** 2) * cd.where(i < 1, y[i], 0.5) * v[k], k=3)),
+            i=2,
         )
 
     gradient, given = cd.grad(f, "x"), (RNG.normal(size=6), RNG.normal(size=1), RNG.normal(size=3))
