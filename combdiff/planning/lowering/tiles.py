@@ -2,6 +2,7 @@
 
     t[j] = Σ_e [0 ≤ j − 2 e ≤ 1]·x[e]·y[j]      u[e, w] = x[e]·y[2 e + w],  t = u.reshape(2 n)     e < n, j < 2 n
     t[j] = Σ_r [(j − r) mod 2 = 0]·x[(j − r)/2]    u[e, r] = x[e]
+    t[j] = Σ_{e,f} [0 ≤ j − 6 e − 2 f ≤ 1]·x[e]·y[f]    u[e, w] = Σ_f [0 ≤ w − 2 f ≤ 1]·x[e]·y[f],  f < 3, w < 6
 
 Each j has one e, so that there is no Σ: what repeats, pools and lays out anew by known factors is a view and a reshape,
 where conditions between j and e would be met one by one.
@@ -11,6 +12,9 @@ Invariant: the value is unchanged; j runs over all c·n numbers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 from combdiff.ir import (
@@ -49,26 +53,45 @@ def tiling(term: Term, names: Names) -> Tiling | None:
     bounds = [factor for factor in factors if isinstance(factor, Indicator)]
     for bound in bounds:
         parts, offset = affine_parts(bound.form)
-        if offset or len(parts) != 2:
+        outer = [part for part in parts if part[0] not in term.indices]
+        if offset or len(outer) != 1 or len(parts) < 2:
             continue
-        (whole, one), (index, step) = sorted(parts, key=lambda part: part[0] in term.indices)
-        if index not in term.indices or whole in term.indices or not isinstance(index.type, Range):
+        (whole, one), (index, step) = outer[0], max((part for part in parts if part not in outer), key=_length)
+        if not isinstance(index.type, Range):
             continue
         if bound.modulus:  # Σ_r [(j - r) mod c = 0]
-            if abs(one) != 1 or (one + step) % bound.modulus or index.type.size != bound.modulus:
+            if len(parts) > 2 or abs(one) != 1 or (one + step) % bound.modulus or index.type.size != bound.modulus:
                 continue
             met, width, tile, place = [bound], bound.modulus, _tile(whole, bound.modulus, names), index
-        else:  # Σ_e [0 ≤ j - c e < c]
-            upper = Indicator(affine([(bound.form, -1)], -step - 1))
-            if one != 1 or step > -2 or upper not in bounds or not isinstance(step, int):
+        else:  # Σ_e [0 ≤ j - c e < c], with what is in tiles within these subtracted, too
+            within = _width([part for part in parts if part not in outer])
+            upper = Indicator(affine([(bound.form, -1)], within - 1))
+            if one != 1 or within < 2 or upper not in bounds or not isinstance(step, int):
                 continue
-            met, width, tile, place = [bound, upper], -step, index, names.fresh(Var("w", Range(-step)))
+            met, width, tile = [bound, upper] if len(parts) == 2 else [], -step, index
+            place = names.fresh(Var("w", Range(width)))
         if tile is None or whole.type != Range(size_sum((tile.type.size, width))):  # type: ignore[union-attr]
             continue
         split = {whole: affine([(tile, width), (place, 1)])}
         rest = mul(*(substitute(factor, split) for factor in factors if factor not in met))
         return Tiling(total((i for i in term.indices if i is not index), rest), tile, place, whole)
     return None
+
+
+def _length(part: tuple[Var, int | Fraction]) -> int | Fraction:
+    return max(part[1], -part[1])
+
+
+def _width(tiles: Sequence[tuple[Var, int | Fraction]]) -> int | Fraction:
+    """How wide the smallest tiles are, where some make up the next larger ones each; 0 where they do not."""
+    inner, *larger = sorted(tiles, key=_length)
+    width = end = -inner[1]
+    for (below, _), (_, step) in pairwise((inner, *larger)):
+        size = below.type.size if isinstance(below.type, Range) else None
+        end = end * size if isinstance(size, int) else 0
+        if -step != end:
+            return 0
+    return width
 
 
 def _tile(whole: Var, width: int, names: Names) -> Var | None:
