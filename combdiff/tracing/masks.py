@@ -85,8 +85,7 @@ def _of_numbers(name: str, handler: Callable[..., Any], arrays: slice) -> Callab
 
 def _any(a: Any, axis: Any = None, keepdims: bool = False, *, where: Any = True) -> Any:
     """Whether any of the elements is true, along axes: as many as are are more than none."""
-    counted = HANDLERS[np.where](where, as_truth(a), 0) if where is not True else as_truth(a)
-    return counted.sum(axis, keepdims) > 0
+    return HANDLERS[np.where](where, as_truth(a), 0).sum(axis, keepdims) > 0
 
 
 def _all(a: Any, axis: Any = None, keepdims: bool = False, *, where: Any = True) -> Any:

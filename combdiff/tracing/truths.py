@@ -38,7 +38,6 @@ from combdiff.ir import (
     indicator,
     is_complex,
     mul,
-    number,
     opposite,
     unequal,
 )
@@ -173,7 +172,8 @@ def _truth(value: object) -> Truth:
     if isinstance(value, Condition):
         return Truth(add(*value.holds), value.owner, add(*value.fails))
     if isinstance(value, bool):
-        return Truth(number(int(value)), current("a truth value"), number(int(not value)))
+        holds, fails = (ONE, ZERO) if value else (ZERO, ONE)
+        return Truth(holds, current("a truth value"), fails)
     if is_truth(value):
         return compared("not_equal", value, 0)
     raise TraceError(f"& and | join comparisons, not {shown(value)}", hint=PARENTHESES_HINT)

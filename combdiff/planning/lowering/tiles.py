@@ -53,22 +53,23 @@ def tiling(term: Term, names: Names) -> Tiling | None:
     bounds = [factor for factor in factors if isinstance(factor, Indicator)]
     for bound in bounds:
         parts, offset = affine_parts(bound.form)
-        outer = [part for part in parts if part[0] not in term.indices]
-        if offset or len(outer) != 1 or len(parts) < 2:
+        inner = [part for part in parts if part[0] in term.indices]
+        outer = [part for part in parts if part not in inner]
+        if offset or len(outer) != 1 or not inner:
             continue
-        (whole, one), (index, step) = outer[0], max((part for part in parts if part not in outer), key=_length)
+        (whole, one), (index, step) = outer[0], min(inner, key=_step)
         if not isinstance(index.type, Range):
             continue
         if bound.modulus:  # Σ_r [(j - r) mod c = 0]
-            if len(parts) > 2 or abs(one) != 1 or (one + step) % bound.modulus or index.type.size != bound.modulus:
+            if len(inner) > 1 or abs(one) != 1 or (one + step) % bound.modulus or index.type.size != bound.modulus:
                 continue
             met, width, tile, place = [bound], bound.modulus, _tile(whole, bound.modulus, names), index
         else:  # Σ_e [0 ≤ j - c e < c], with what is in tiles within these subtracted, too
-            within = _width([part for part in parts if part not in outer])
+            within = _width(inner)
             upper = Indicator(affine([(bound.form, -1)], within - 1))
             if one != 1 or within < 2 or upper not in bounds or not isinstance(step, int):
                 continue
-            met, width, tile = [bound, upper] if len(parts) == 2 else [], -step, index
+            met, width, tile = [bound, upper] if len(inner) == 1 else [], -step, index
             place = names.fresh(Var("w", Range(width)))
         if tile is None or whole.type != Range(size_sum((tile.type.size, width))):  # type: ignore[union-attr]
             continue
@@ -78,13 +79,13 @@ def tiling(term: Term, names: Names) -> Tiling | None:
     return None
 
 
-def _length(part: tuple[Var, int | Fraction]) -> int | Fraction:
-    return max(part[1], -part[1])
+def _step(part: tuple[Var, int | Fraction]) -> int | Fraction:
+    return part[1]
 
 
 def _width(tiles: Sequence[tuple[Var, int | Fraction]]) -> int | Fraction:
     """How wide the smallest tiles are, where some make up the next larger ones each; 0 where they do not."""
-    inner, *larger = sorted(tiles, key=_length)
+    inner, *larger = sorted(tiles, key=_step, reverse=True)
     width = end = -inner[1]
     for (below, _), (_, step) in pairwise((inner, *larger)):
         size = below.type.size if isinstance(below.type, Range) else None
