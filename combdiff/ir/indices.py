@@ -174,9 +174,14 @@ def denominator(form: Term) -> int:
 
 
 def as_integer(form: Term, given: Mapping[Var, Term] | None = None) -> Term:
-    """An index expression as an integer term by term, each index a number, or the integer that is given for it."""
+    """An index expression as an integer term by term, each index a number, or the integer that is given for it.
+
+    One with fractions, which a condition says is whole, has parts that are none: it is one integer.
+    """
     parts, offset = affine_parts(form)
     known = given or {}
+    if denominator(form) > 1 and known.keys().isdisjoint(form.free):
+        return Coordinate(form, int)
     return add(*(mul(Number(c), known[v] if v in known else Coordinate(v, int)) for v, c in parts), Number(offset))
 
 

@@ -27,7 +27,15 @@ from combdiff.polyhedra.affine import (
 from combdiff.polyhedra.bounds_checks import Access, check, doubtful_accesses
 from combdiff.polyhedra.diophantine import hermite, smith
 from combdiff.polyhedra.index_array_checks import Lookup, lookups
-from combdiff.polyhedra.linear_forms import in_domain, linear, plain_congruence, premises_of, symbol, term_of
+from combdiff.polyhedra.linear_forms import (
+    in_domain,
+    linear,
+    plain_congruence,
+    premises_of,
+    projected,
+    symbol,
+    term_of,
+)
 
 __all__ = [
     "NEVER",
@@ -49,6 +57,7 @@ __all__ = [
     "lookups",
     "plain_congruence",
     "premises_of",
+    "projected",
     "prune",
     "smith",
     "symbol",

@@ -137,8 +137,15 @@ def implied(constraint: Linear, by: list[Linear]) -> bool:
     implied never unbounds a variable.
     """
     names = sorted({name for form in (constraint, *by) for name in form.symbols})
-    rows = [[int(form.coefficient(name)) for name in names] + [int(form.constant)] for form in (constraint, *by)]
+    rows = [_whole_row(form, names) for form in (constraint, *by)]
     return _in_cone([*rows[1:], [*[0] * len(names), 1]], rows[0])
+
+
+def _whole_row(form: Linear, names: Sequence[str]) -> list[int]:
+    """The coefficients and the constant of the least multiple of a form for which they are whole."""
+    row = [*map(form.coefficient, names), form.constant]
+    scale = lcm(*(value.denominator for value in row))
+    return [int(value * scale) for value in row]
 
 
 def _in_cone(generators: list[list[int]], target: list[int]) -> bool:

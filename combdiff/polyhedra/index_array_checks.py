@@ -11,7 +11,7 @@ Invariant: each integer that a program takes for an index is checked, also in a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -53,6 +53,7 @@ from combdiff.ir import (
     type_of,
 )
 from combdiff.polyhedra.bounds_checks import ends, extent_term, is_of_indices, sizes_named
+from combdiff.polyhedra.linear_forms import projected
 from combdiff.records import dataclass
 
 Array = np.ndarray[Any, Any]
@@ -203,12 +204,16 @@ def _looked_up(node: Term) -> list[Delta]:
 
 
 def _visited(program: Term) -> Iterator[tuple[Term, tuple[Term, ...]]]:
-    """Every part with the conditions on its indices, its own and those around it.
+    """Every part that looks indices up with the conditions on its indices, its own and those around it.
 
-    A condition on an index that a part does not mention says nothing of what is inside: so a tensor that is read in
-    several places is visited once, whatever stands around them.
+    Of conditions on other indices, too, is kept what they say of its own. Those on none of them say nothing of what is
+    inside: so a tensor that is read in several places is visited once, whatever stands around them.
     """
-    todo: list[tuple[Term, tuple[Term, ...]]] = [(program, ())]
+    looking: set[Term] = set()
+    for node in subterms(program):  # children first
+        if _looked_up(node) or not looking.isdisjoint(node.children):
+            looking.add(node)
+    todo: list[tuple[Term, tuple[Term, ...]]] = [(program, ())] if program in looking else []
     seen = set(todo)
     while todo:
         node, guards = todo.pop()
@@ -217,15 +222,18 @@ def _visited(program: Term) -> Iterator[tuple[Term, tuple[Term, ...]]]:
         own = [f for f in factors if is_of_indices(f) and f not in looked_up]
         guards = tuple(dict.fromkeys((*guards, *own)))
         yield node, guards
-        inside = ((child, tuple(guard for guard in guards if _bears_on(guard, child))) for child in node.children)
+        inside = ((child, _inside_of(child, guards)) for child in node.children if child in looking)
         new = [pair for pair in inside if pair not in seen]
         seen.update(new)
         todo += new
 
 
-def _bears_on(guard: Term, part: Term) -> bool:
-    """Whether the indices of a condition are all mentioned in a part."""
-    return all(v in part.free or isinstance(v.type, Whole) for v in guard.free)
+def _inside_of(part: Term, guards: Sequence[Term]) -> tuple[Term, ...]:
+    """What conditions say of the indices that a part mentions."""
+    known = [g for g in guards if all(v in part.free or isinstance(v.type, Whole) for v in g.free)]
+    if any(g not in known and not g.free.isdisjoint(part.free) for g in guards):
+        known += projected(guards, part.free)
+    return tuple(dict.fromkeys(known))
 
 
 def _counts(value: Term) -> bool:

@@ -9,13 +9,14 @@ Invariant: `term_of(linear(t), variables)` is t.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from math import gcd, lcm
 
 from combdiff.ir import (
     ONE,
     Cyclic,
+    Delta,
     Indicator,
     Range,
     Symmetric,
@@ -27,7 +28,9 @@ from combdiff.ir import (
     indicator,
     size_parts,
 )
-from combdiff.polyhedra.affine import Linear
+from combdiff.polyhedra.affine import Linear, eliminate
+
+_BOUNDED = Range | Symmetric | Cyclic  # domains of indices, beside those of sizes
 
 
 def symbol(var: Var) -> str:
@@ -69,6 +72,20 @@ def premises_of(variables: Iterable[Var]) -> list[Linear]:
     sizes = {name for form in forms for name in form.symbols if name.startswith("#")}
     sizes |= {symbol(v) for v in variables if isinstance(v.type, Whole)}
     return sorted((*forms, *map(Linear.symbol, sorted(sizes))), key=str)
+
+
+def projected(conditions: Iterable[Term], kept: Collection[Var]) -> list[Term]:
+    """Conditions on some indices: that there are others with which conditions hold, rational ones at least."""
+    forms = [c.form for c in conditions if isinstance(c, Indicator) and not c.modulus]
+    deltas = [c for c in conditions if isinstance(c, Delta) and not isinstance(c.domain, Cyclic) and not c.lookup]
+    forms += [affine([(c.left, sign), (c.right, -sign)]) for c in deltas for sign in (1, -1)]
+    variables = {var for form in forms for var, _ in affine_parts(form)[0]}
+    others = sorted((var for var in variables if isinstance(var.type, _BOUNDED) and var not in kept), key=str)
+    constraints = [*map(linear, forms), *premises_of(others)]
+    left = eliminate(constraints, map(symbol, others), premises_of(variables.intersection(kept))).feasible
+    by_name = {symbol(var): var for var in variables}
+    found = [indicator(term_of(form, by_name)) for form in left if not by_name.keys().isdisjoint(form.symbols)]
+    return [c for c in found if isinstance(c, Indicator) and not c.free.isdisjoint(kept)]
 
 
 def plain_congruence(condition: Indicator) -> Term:

@@ -7,7 +7,7 @@ In: a term. Out: text. One layout decides order, grouping and names, and two ren
 
 In the order in which data meets them: `documents` (what is written where), `recurrences` (scans as such), `outline`
 (definitions short enough to read), `components` (tensors by their elements), `naming`, `monomials`, `conditions`,
-`bounds`, `indirect`, `folds` (max and Π over indices), `pointfree`, `projectors` (Sym, Alt, Herm), `signs`,
+`bounds`, `digits`, `indirect`, `folds` (max and Π over indices), `pointfree`, `projectors` (Sym, Alt, Herm), `signs`,
 `inferred_domains`, `notation` (index notation); `chains`, `contraction`, `matrix` (matrix notation); `rendering`,
 `plain`, `tex` (the renderers); `tensor_networks` (a formula as nodes and wires), `wiring` (where they lie in a
 picture); `combinators`.

@@ -102,7 +102,7 @@ def sheet(term: Term) -> Sheet:
 
 def opened(term: Term) -> tuple[Outline, Layout, Scope]:
     """The outline of any term, how it is laid out, and the names of its parameters and definitions."""
-    parts = outline(with_folds(read_directly(term)))
+    parts = outline(read_directly(with_folds(term)))
     parts = replace(parts, definitions=tuple(by_components(parts.definitions)))
     expressions = [*(value for _, value in parts.definitions), parts.result]
     parameters = [var for group in parts.groups for var in group]
@@ -367,8 +367,9 @@ class Layout:
                 return Modulo(*(self._indices(term.arguments, scope) if remainder_parts(term) else arguments))
             case "floor_divide":
                 form, divisor = index_form(term.arguments[0], around=True), term.arguments[1]
-                if form is not None and isinstance(divisor, Number) and isinstance(divisor.real, int):
-                    return Rounded(write_form(form_of(form), scope), divisor.real, up=False)
+                if isinstance(divisor, Number) and isinstance(divisor.real, int):
+                    body = arguments[0] if form is None else write_form(form_of(form), scope)
+                    return Rounded(body, divisor.real, up=False)
         return FunctionCall(term.name, arguments)
 
     def _apply(self, term: Apply, scope: Scope) -> Doc:

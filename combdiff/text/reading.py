@@ -61,9 +61,11 @@ from combdiff.ir import (
     canonical_names,
     conj,
     delta,
+    denominator,
     divide,
     dtype_of,
     exact,
+    exchanged,
     fresh,
     function,
     indicator,
@@ -1139,7 +1141,7 @@ class _PrintReader:
             shifts = {n: int(late and n == steps) for n in held}
             places = {n: affine([(found[n], 1)], shift) for n, shift in shifts.items()}
             at = tuple(places[n] if form is None else _form(form) for n, form in enumerate(forms))
-            hits = [delta(found[n], add(value, Number(-shifts[n]))) for n, value in held.items()]
+            hits = [_hit(found[n], add(value, Number(-shifts[n]))) for n, value in held.items()]
             read_ = tensor.whole and tensor.whole()
             body = apply(read_, at) if read_ is not None else tensor.element(at)
             return total(found.values(), mul(*hits, body))
@@ -1198,7 +1200,7 @@ class _PrintReader:
             known(argument, scope).element if form is None else lambda _, form=form: _form(form)
             for argument, form in zip(doc.arguments, (one, two), strict=True)
         ]
-        return _number(lambda: delta(sides[0](()), sides[1](())))
+        return _number(lambda: _hit(sides[0](()), sides[1](())))
 
     def _function(self, doc: Doc, name: str, arguments: Sequence[Doc], scope: Scope) -> Denotation:
         """A primitive, element by element; a matrix function; the solution of an equation."""
@@ -1655,6 +1657,30 @@ def inverse(term: Term) -> Term:
     if isinstance(term, Primitive) and term.name == "power" and isinstance(exponent := term.arguments[1], Number):
         return power(term.arguments[0], mul(MINUS_ONE, exponent))
     return divide(ONE, term)
+
+
+def _hit(left: Term, right: Term) -> Term:
+    """δ(left, right) where what is divided in it is whole: as x[i/2], x[(i/2) mod 3] is 0 for an odd i."""
+    divided = (n.arguments[0] for side in (left, right) for n in subterms(side) if isinstance(n, Primitive))
+    forms = {part: form for part in divided if (form := _rational_form(part)) is not None and denominator(form) > 1}
+    whole = {part: Coordinate(form, int) for part, form in forms.items()}
+    guards = (indicator(affine([(form, denominator(form))]), denominator(form)) for form in forms.values())
+    return mul(*guards, delta(exchanged(left, whole), exchanged(right, whole)))
+
+
+def _rational_form(term: Term) -> Term | None:
+    """The index expression, with fractions, that a number made of counted indices is."""
+    match term:
+        case Number(int() | Fraction() as value, 0):
+            return affine([], value)
+        case Coordinate(dtype=kind) if kind is int:
+            return term.form
+        case Mul((Number(int() | Fraction() as factor, 0), other)):
+            return None if (form := _rational_form(other)) is None else affine([(form, factor)])
+        case Add(terms):
+            forms = [form for part in terms if (form := _rational_form(part)) is not None]
+            return affine([(form, 1) for form in forms]) if len(forms) == len(terms) else None
+    return None
 
 
 def _var(index: BoundIndex) -> Var:

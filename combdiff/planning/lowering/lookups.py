@@ -59,10 +59,13 @@ def _taken(graph: Graph, value: LabelledStep, indices: Mapping[Var, LabelledStep
 
 
 def ramp(graph: Graph, form: Term) -> LabelledStep:
-    """An index expression as an array of integers."""
+    """An index expression as an array of integers; one with fractions is whole where it counts, else rounded."""
     labels, steps, start, multiple = mask_of_form(form)
-    assert multiple == 1, f"{form} is not whole"
-    return graph.labelled(Iota(steps, start), (), labels, int)
+    whole = graph.labelled(Iota(steps, start), (), labels, int)
+    if multiple == 1:
+        return whole
+    divided = [whole, graph.constant(Number(multiple))]
+    return graph.broadcast(lambda patterns: ElementwiseStep("floor_divide", patterns), divided, int)
 
 
 def counted(graph: Graph, form: Term) -> LabelledStep:

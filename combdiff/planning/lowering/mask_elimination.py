@@ -29,12 +29,10 @@ from combdiff.ir import (
     Indicator,
     Names,
     Range,
-    Symmetric,
     Unequal,
     Var,
     affine,
     affine_parts,
-    indicator,
     substitute,
 )
 from combdiff.planning.lowering.folds import fold
@@ -49,10 +47,9 @@ from combdiff.planning.operations.prefixes import PrefixSum
 from combdiff.planning.operations.reads import Read as ViewStep
 from combdiff.planning.operations.words import UNIT, SizeFactor
 from combdiff.planning.views import domain_of, is_renaming, mask, mask_of_form
-from combdiff.polyhedra import Linear, eliminate, linear, premises_of, symbol, term_of
+from combdiff.polyhedra import Linear, projected
 from combdiff.records import dataclass
 
-_BOUNDED = Range | Symmetric | Cyclic  # domains of indices, beside those of sizes
 _NEVER = Indicator(affine([], -1))
 
 
@@ -196,21 +193,6 @@ def _host(graph: Graph, product: Product, condition: IndexGuard) -> None:
 
 def _meets(condition: IndexGuard, value: LabelledStep) -> bool:
     return not condition.free.isdisjoint(value.labels)
-
-
-def projected(conditions: Sequence[IndexGuard], labels: Sequence[Var]) -> list[IndexGuard]:
-    """Conditions on labels: that there are other indices with which conditions hold."""
-    forms = [c.form for c in conditions if isinstance(c, Indicator) and not c.modulus]
-    deltas = [c for c in conditions if isinstance(c, Delta) and not isinstance(c.domain, Cyclic)]
-    forms += [affine([(c.left, sign), (c.right, -sign)]) for c in deltas for sign in (1, -1)]
-    variables = {var for form in forms for var, _ in affine_parts(form)[0]}
-    others = sorted((var for var in variables if isinstance(var.type, _BOUNDED) and var not in labels), key=str)
-    constraints = [*map(linear, forms), *premises_of(others)]
-    known = premises_of(variables.intersection(labels))
-    left = eliminate(constraints, map(symbol, others), known).feasible
-    by_name = {symbol(var): var for var in variables}
-    found = [indicator(term_of(form, by_name)) for form in left if not by_name.keys().isdisjoint(form.symbols)]
-    return [c for c in found if isinstance(c, IndexGuard) and not c.free.isdisjoint(labels)]
 
 
 def _needed(graph: Graph, product: Product) -> list[IndexGuard]:

@@ -39,8 +39,9 @@ from combdiff.ir import (
     total,
 )
 from combdiff.planning.lowering.graph import Graph, LabelledStep
-from combdiff.planning.lowering.mask_elimination import IndexBound, index_bound, projected
+from combdiff.planning.lowering.mask_elimination import IndexBound, index_bound
 from combdiff.planning.operations.prefixes import PrefixExponentials, PrefixMax
+from combdiff.polyhedra import projected
 from combdiff.records import dataclass
 
 Lower = Callable[[Term], LabelledStep]

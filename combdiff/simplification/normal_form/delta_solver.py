@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from math import ceil, floor, gcd, lcm
 
 from combdiff.ir import (
@@ -57,12 +58,15 @@ from combdiff.ir import (
     indicator,
     is_index,
     mul,
+    number_left,
     read_forwards,
     reduced_index,
     relation,
     remainder,
     remainder_parts,
     remembered,
+    size_parts,
+    size_sum,
     substitute,
     subterms,
     type_of,
@@ -86,6 +90,7 @@ from combdiff.polyhedra import (
 )
 from combdiff.simplification.normal_form.canonical import canonical_order
 
+MOST_WAYS = 4  # parts of an index expression of which each is reduced either way around
 MOST_LEFT_OUT = 3  # elements at the edge of a cycle, each a factor
 
 
@@ -146,7 +151,9 @@ def can_take(indices: Sequence[Var], factor: Delta) -> bool:
 
 def _plainly(product: SummedProduct) -> SummedProduct:
     """The product without the δ's that set a summed index equal to another index of its domain."""
-    factors = [part for f in product.factors for part in _by_digits(f)]
+    factors = [part for f in product.factors for part in _by_primes(f)]
+    lattice = _lattice(f for f in factors if isinstance(f, Indicator) and f.modulus)
+    factors = [part for f in factors for part in (_by_digits_on(f, lattice) if lattice else _by_digits(f))]
     product = _looked_up_once(_with_factors(product.indices, _met(factors)))
     for factor in product.factors:
         if not isinstance(factor, Delta) or not _is_plain(factor):
@@ -191,10 +198,35 @@ def _told(factor: Delta, rest: Sequence[Term]) -> dict[Var, Term]:
 
 
 @remembered
+def _by_primes(factor: Term) -> tuple[Term, ...]:
+    """[3d + 2j − 2k ≡ 0 (mod 6)] as [d ≡ 0 (mod 2)] and [j − k ≡ 0 (mod 3)]: each asks for indices of its own."""
+    if not isinstance(factor, Indicator) or denominator(factor.form) > 1:
+        return (factor,)
+    size = factor.modulus
+    for one in (n for n in range(2, size) if not size % n and gcd(n, size // n) == 1):
+        sides = [_congruence(factor.form, n) for n in (one, size // one)]
+        if sides[0].free.isdisjoint(sides[1].free):
+            return tuple(part for side in sides for part in _by_primes(side))
+    return (factor,)
+
+
+def _congruence(form: Term, modulus: int) -> Term:
+    """An index expression is 0 modulo a number; its first index counts once where it can."""
+    parts, offset = affine_parts(form)
+    first = next((int(c) for _, c in parts if c % modulus), 1)
+    times = pow(first, -1, modulus) if gcd(first, modulus) == 1 else 1
+    return indicator(affine([(v, int(c) * times % modulus) for v, c in parts], int(offset) * times % modulus), modulus)
+
+
+@remembered
 def _by_digits(factor: Term) -> tuple[Term, ...]:
+    return _by_digits_on(factor, ())
+
+
+def _by_digits_on(factor: Term, lattice: Lattice) -> tuple[Term, ...]:
     """δ(c·a + b, c·d + e) as δ(a, d) and δ(b, e) where b − e is more than −c and less than c, as of a reshape and back.
 
-    And [c·a + b ≥ 0] as [a ≥ 0] where b is 0 … c − 1.
+    And [c·a + b ≥ 0] as [a ≥ 0] where b is 0 … c − 1. A lattice is what congruences say of indices.
     """
     if isinstance(factor, Delta) and _compares_whole_numbers(factor):
         form = affine([(factor.left, 1), (factor.right, -1)])
@@ -206,21 +238,29 @@ def _by_digits(factor: Term) -> tuple[Term, ...]:
         return (factor,)
     parts, offset = affine_parts(form)
     for base in sorted({abs(int(c)) for _, c in parts} - {1}):
-        small = affine([part for part in parts if part[1] % base])
-        great = affine([(v, Fraction(c, base)) for v, c in parts if not c % base])
-        if not _counts(small) or not _counts(great):
-            continue
-        premises = list(premises_of(small.free))
-        for turns in (floor(Fraction(offset, base)), ceil(Fraction(offset, base))):
-            low, high = linear(affine([(small, 1)], offset - turns * base)), affine([(great, 1)], turns)
-            if not implied(low.scale(-1) + (base - 1), premises):
+        for small in _remainders(form, base):
+            great = affine([(form, Fraction(1, base)), (small, Fraction(-1, base))], Fraction(-offset, base))
+            if not _counts(small) or not _counts(great):
                 continue
-            if isinstance(factor, Indicator) and implied(low, premises):
-                return _by_digits(indicator(high))
-            if isinstance(factor, Delta) and implied(low + (base - 1), premises):
-                small = affine([(small, 1)], offset - turns * base)
-                return (*_by_digits(_vanishing(high)), *_by_digits(_vanishing(small)))
+            premises = [_on_lattice(premise, lattice) for premise in premises_of(small.free)]
+            for turns in (floor(Fraction(offset, base)), ceil(Fraction(offset, base))):
+                low, high = linear(affine([(small, 1)], offset - turns * base)), affine([(great, 1)], turns)
+                if not implied(low.scale(-1) + (base - 1), premises):
+                    continue
+                if isinstance(factor, Indicator) and implied(low, premises):
+                    return _by_digits_on(indicator(high), lattice)
+                if isinstance(factor, Delta) and implied(low + (base - 1), premises):
+                    small = affine([(small, 1)], offset - turns * base)
+                    return (*_by_digits_on(_vanishing(high), lattice), *_by_digits_on(_vanishing(small), lattice))
     return (factor,)
+
+
+def _remainders(form: Term, base: int) -> Iterator[Term]:
+    """An index expression less multiples of a number, without a constant: each part either way around."""
+    parts = [(v, int(c) % base) for v, c in affine_parts(form)[0] if c % base]
+    if len(parts) <= MOST_WAYS:
+        for turned in product((0, base), repeat=len(parts)):
+            yield affine([(v, c - turn) for (v, c), turn in zip(parts, turned, strict=True)])
 
 
 def _counts(form: Term) -> bool:
@@ -436,10 +476,15 @@ def _around_ranges(product: SummedProduct) -> SummedProduct:
         if found and found[0] in indices and found[0] not in found[1].free:
             factors = read_forwards(factors, place)
             found = reduced_index(factors[place]) or found  # type: ignore[arg-type]
-            factors = [f if n == place else _told_around(f, found, indices) for n, f in enumerate(factors)]
-            if all(found[0] not in f.free for n, f in enumerate(factors) if n != place):  # Σ_k δ(k, …) is 1
+            told = [f if n == place else _told_around(f, found, indices) for n, f in enumerate(factors)]
+            if all(found[0] not in f.free for n, f in enumerate(told) if n != place):  # Σ_k δ(k, …) is 1
                 indices = tuple(index for index in indices if index is not found[0])
-                factors[place] = ONE
+                told[place] = ONE
+            else:  # an index that is read still is told by the conditions on it
+                told = [
+                    f if n == place else _told_around(f, found, indices, bounds=False) for n, f in enumerate(factors)
+                ]
+            factors = told
     if indices == product.indices and factors == list(product.factors):
         return product
     return _around_ranges(_plainly(_with_factors(indices, factors)))
@@ -476,9 +521,31 @@ def turned(factor: Delta, indices: Sequence[Var]) -> Term:
             factor = Delta(factor.lookup[0], parts[0], cycle)  # a cycle compares modulo its size
         if _compares_indices(factor) and not _is_plain(factor):
             return _solved(affine([(factor.left, 1), (factor.right, -1)]), cycle.size, indices) or factor
-    elif found:
-        return _solved(affine([(found[1], 1), (found[0], -1)]), found[2], indices) or factor
+    elif around := _reduced(factor):
+        return _solved(affine([(around[1], 1), (around[0], -1)]), around[2], indices) or factor
     return factor
+
+
+def _reduced(factor: Delta) -> tuple[Term, Term, Size] | None:
+    """`(place, form, n)` where a δ says that a place of an axis of n elements, such as 2d + k, is `form mod n`."""
+    parts = remainder_parts(factor.lookup[1]) if factor.lookup else None
+    if factor.lookup and parts and factor.domain == Range(parts[1]) and _is_inside(factor.lookup[0], factor.domain):
+        return factor.lookup[0], *parts
+    return reduced_index(factor)
+
+
+def _is_inside(place: Term, axis: Domain) -> bool:
+    """Whether an index expression is an index of an axis, whatever the indices in it are."""
+    premises = premises_of(place.free)
+    return all(implied(side, premises) for side in in_domain(linear(place), axis))
+
+
+def _equal_around(place: Term, form: Term, size: Size) -> Term:
+    """δ(place, form mod size), plain where the form is a place of the axis."""
+    axis = Range(size)
+    if isinstance(place, Var) and (place.type != axis or not _is_inside(form, axis)):
+        return equal_modulo(place, form, size)
+    return delta(place, form if _is_inside(form, axis) else remainder(form, size), axis)
 
 
 def _from_the_start(factor: Delta) -> Term:
@@ -493,26 +560,35 @@ def _from_the_start(factor: Delta) -> Term:
 
 
 def _solved(form: Term, size: Size, indices: Sequence[Var]) -> Term | None:
-    """`form ≡ 0 (mod size)` as what it says a summed index of so many values is."""
+    """`form ≡ 0 (mod size)` as what it says a summed index of so many values is: (j − k)/2 ≡ d (mod n) of j < 2n."""
+    scale = denominator(form)
+    form, size = affine([(form, scale)]), size_sum((size, scale))
     for index, sign in affine_parts(form)[0]:
         if index in indices and abs(sign) == 1 and isinstance(index.type, Range | Cyclic) and index.type.size == size:
             return equal_modulo(index, affine([(form, -sign), (index, 1)]), size)
     return None
 
 
-def _told_around(term: Term, told: tuple[Var, Term, Size], indices: Sequence[Var]) -> Term:
-    """A term with `form mod n` for an index where it asks for that modulo n; a second such δ says what another is."""
+def _told_around(term: Term, told: tuple[Var, Term, Size], indices: Sequence[Var], *, bounds: bool = True) -> Term:
+    """A term with `form mod n` for an index where it asks for that modulo n; a second such δ says what another is.
+
+    With `bounds` conditions on the index ask for that number, too; those that it meets are left out in any case.
+    """
     index, form, size = told
     others: dict[Term, Term] = {}
     for node in subterms(term):
         if index not in node.free:
             continue
         if isinstance(node, Indicator):
-            others[node] = _bound_around(node, told)
-        elif isinstance(node, Delta) and (found := reduced_index(node)) and found[2] == size:
-            if found[0] is not index:
-                others[node] = equal_modulo(found[0], substitute(found[1], {index: form}), size)
-            elif node is term and (other := _solved(affine([(form, 1), (found[1], -1)]), size, indices)):
+            bound = _bound_around(node, told)
+            others[node] = bound if bounds or bound is ONE else node
+        elif (parts := remainder_parts(node)) and _turns(index, size, parts):
+            others[node] = number_left(substitute(parts[0], {index: form}), parts[1])
+        elif isinstance(node, Delta) and (found := _reduced(node)) and index not in found[0].free:
+            if _turns(index, size, found[1:]):
+                others[node] = _equal_around(found[0], substitute(found[1], {index: form}), found[2])
+        elif node is term and isinstance(node, Delta) and (found := reduced_index(node)):
+            if found[0] is index and (other := _solved(affine([(form, 1), (found[1], -1)]), size, indices)):
                 others[node] = other
         elif isinstance(node, Unequal) and isinstance(node.domain, Cyclic) and node.domain.size == size:
             others[node] = unequal(substitute(node.form, {index: form}), node.domain)
@@ -525,11 +601,28 @@ def _told_around(term: Term, told: tuple[Var, Term, Size], indices: Sequence[Var
     return exchanged(term, others) if others else term
 
 
+def _turns(index: Var, size: Size, place: tuple[Term, Size]) -> bool:
+    """Whether a place around an axis is the same wherever an index is one around its own of that size."""
+    share = Fraction(dict(affine_parts(place[0])[0]).get(index, 0))
+    (names, offset), (others, rest) = size_parts(size), size_parts(place[1])
+    pairs = [(share * offset, rest), *((share * n, others.get(name, 0)) for name, n in names.items())]
+    ratios = {many / one for many, one in pairs if one}
+    return all(one or not many for many, one in pairs) and len(ratios) == 1 and ratios.pop().denominator == 1
+
+
 def _bound_around(condition: Indicator, told: tuple[Var, Term, Size]) -> Term:
-    """A bound of an index by sizes, numbers and indices that count as one of the number `form mod n` that it is."""
+    """A bound of an index by sizes, numbers and indices that count as one of the number `form mod n` that it is.
+
+    What it asks modulo a divisor of n it asks of the form.
+    """
     index, form, size = told
     parts = affine_parts(condition.form)[0]
     sign = dict(parts).get(index, 0)
+    if not condition.modulus and implied(linear(condition.form), premises_of(condition.free)):
+        return ONE
+    names, offset = size_parts(size)
+    if condition.modulus and not any(sign * n % condition.modulus for n in (*names.values(), offset)):
+        return plain_congruence(Indicator(substitute(condition.form, {index: form}), condition.modulus))
     rest = affine([(condition.form, -sign), (index, 1)])
     if condition.modulus or abs(sign) != 1 or any(isinstance(var.type, Cyclic | Real) for var in rest.free):
         return condition
@@ -661,7 +754,7 @@ def plain_conditions(factors: Sequence[Term]) -> Sequence[Term]:
     variables = {symbol(v): v for f in (*conditions, *equal) for v in f.free}
     indicators = [f for f in conditions if isinstance(f, Indicator)]
     congruences = [c for f in indicators if f.modulus if (c := plain_congruence(f)) is not ONE]
-    lattice = {linear(f.form): f.modulus for f in congruences if isinstance(f, Indicator)}
+    lattice = _lattice(congruences)
     bounds = tuple(sorted((_on_lattice(linear(f.form), lattice) for f in indicators if not f.modulus), key=str))
     apart = {linear(f.form): f for f in conditions if isinstance(f, Unequal) and not f.cycle}
     premises = [*(_on_lattice(form, lattice) for form in premises_of(variables.values())), *_equal_sides(equal)]
@@ -680,10 +773,19 @@ def _equal_sides(deltas: Iterable[Delta]) -> Iterator[Linear]:
         yield from (form, form.scale(-1))
 
 
-def _on_lattice(bound: Linear, lattice: Mapping[Linear, int]) -> Linear:
+Lattice = Sequence[tuple[Linear, int]]
+
+
+def _lattice(congruences: Iterable[Term]) -> Lattice:
+    """What congruences say is a multiple, and of what."""
+    plain = [plain_congruence(f) for f in congruences if isinstance(f, Indicator)]
+    return [(linear(f.form), f.modulus) for f in plain if isinstance(f, Indicator)]
+
+
+def _on_lattice(bound: Linear, lattice: Lattice) -> Linear:
     """`d ≥ 0` as `d ≥ 1` where a condition says that d is odd: the same points."""
     bound = tighten(bound)
-    for form, modulus in lattice.items():
+    for form, modulus in lattice:
         for turned in (form, form.scale(-1)):
             if turned.coefficients == bound.coefficients:
                 return bound - (bound.constant - turned.constant) % modulus

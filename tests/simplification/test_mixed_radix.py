@@ -1,0 +1,57 @@
+"""δ's and conditions of indices that count in several units, as those of arrays that are laid out anew."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from combdiff.ir import (
+    Delta,
+    Names,
+    Range,
+    Space,
+    SummedProduct,
+    Symmetric,
+    Term,
+    Var,
+    affine,
+    affine_parts,
+    element,
+    indicator,
+    mul,
+    total,
+)
+from combdiff.ir.interpreter import evaluate
+from combdiff.simplification.normal_form.delta_solver import solve
+
+UNITS = [1, -1, 2, -2, 3, -3, 4, 6, -6, 12, -11, 7, -12, -22]
+KEPT = (Var("d", Range(6)), Var("e", Symmetric(2)))
+SUMMED = (Var("i", Range(4)), Var("j", Range(3)), Var("k", Range(2)))
+X = Var("x", Space(4, 3, 2))
+
+
+@st.composite
+def conditions(draw: st.DrawFn) -> Term:
+    """δ(form, 0), [form ≥ 0] or [form ≡ 0 (mod n)]."""
+    indices = draw(st.lists(st.sampled_from((*KEPT, *SUMMED)), min_size=1, max_size=4, unique=True))
+    form = affine([(v, draw(st.sampled_from(UNITS))) for v in indices], draw(st.integers(-6, 6)))
+    if draw(st.booleans()):
+        return indicator(form, draw(st.sampled_from([0, 2, 3, 6, 12])))
+    parts, offset = affine_parts(form)
+    left = affine([part for part in parts if part[1] > 0], max(offset, 0))
+    right = affine([(left, 1), (form, -1)])
+    return Delta(left, right, Range(10**6)) if parts else indicator(form)
+
+
+@given(st.lists(conditions(), min_size=1, max_size=3))
+def test_what_is_solved_in_several_units_has_its_value(factors: list[Term]) -> None:
+    x = np.random.default_rng(1).normal(size=(4, 3, 2))
+    sum_ = SummedProduct(SUMMED, (*factors, element(X, SUMMED)))
+    found = solve(sum_, Names(mul(*sum_.factors)))
+    for place in product(range(6), range(-2, 3)):
+        given_ = {**dict(zip(KEPT, place, strict=True)), X: x}
+        values = [evaluate(total(each.indices, mul(*each.factors)), given_, {}) for each in (sum_, found)]
+        np.testing.assert_allclose(values[0], values[1], err_msg=f"{factors} at {place}: {found}")
