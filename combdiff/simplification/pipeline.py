@@ -20,6 +20,7 @@ from combdiff.ir import (
     ZERO,
     Add,
     Apply,
+    Guard,
     Implicit,
     Lambda,
     Mul,
@@ -543,9 +544,9 @@ def _is_constant(factor: Term, parameters: tuple[Var, ...]) -> bool:
 
 @remembered
 def _is_light(term: Term) -> bool:
-    """Whether a value needs no array of its own, or offers a δ to its uses."""
+    """Whether a value needs no array of its own, or offers a δ to its uses, or conditions alone, which guard them."""
     body = term.body if isinstance(term, Lambda) else term
-    if offers_delta(body) and not is_patched(body):
+    if all(isinstance(factor, Guard) for factor in factors_of(body)) or (offers_delta(body) and not is_patched(body)):
         return True
     parts = list(subterms(term))
     in_field = is_field(term)

@@ -98,7 +98,7 @@ def test_every_element_is_found(case: tuple[int, str, Move]) -> None:
 PLAIN = {
     "reshape, transpose and back": (12, lambda x: x.reshape(3, 4).T.reshape(-1), "3 x[d]²"),
     "three axes": (12, lambda x: x.reshape(3, 2, 2).transpose(2, 0, 1).reshape(-1), "3 x[d]²"),
-    "merged axes": (24, lambda x: x.reshape(2, 3, 2, 2).transpose(2, 0, 3, 1).reshape(4, -1), "3 x[d]²"),
+    "joined axes": (24, lambda x: x.reshape(2, 3, 2, 2).transpose(2, 0, 3, 1).reshape(4, -1), "3 x[d]²"),
     "repeat of repeat": (3, lambda x: x.repeat(3).repeat(2), "18 x[d]²"),
     "repeat of roll": ("n", lambda x: np.roll(x, 1).repeat(2), "6 x[d]²"),
     "roll of repeat": ("n", lambda x: np.roll(x.repeat(2), 1), "6 x[d]²"),

@@ -42,3 +42,33 @@ def test_three_digits_are_joined_without_conditions() -> None:
     psi, H = RNG.normal(size=24), RNG.normal(size=(2, 3))
     expected = (2 * psi.reshape(2, 3, 4) * H[:, :, None]).ravel()
     np.testing.assert_allclose(gradient(psi, H), expected, rtol=1e-12)
+
+
+def test_gates_on_neighbours_are_products_of_small_matrices() -> None:
+    """Axes are brought to the front, merged, multiplied and put back: what is left reads the state at digits alone."""
+    spins = 4
+
+    def gate(psi, U, k):  # type: ignore[no-untyped-def]
+        v = np.moveaxis(psi.reshape((2,) * spins), (k, k + 1), (0, 1)).reshape(4, -1)
+        return np.moveaxis((U @ v).reshape((2,) * spins), (0, 1), (k, k + 1)).reshape(-1)
+
+    def energy(psi, H):  # type: ignore[no-untyped-def]
+        return sum(psi @ gate(psi, H, k) for k in range(spins - 1))
+
+    energy.__annotations__ = {"psi": cd.Space(2**spins), "H": cd.Space(4, 4)}
+    f = cd.program(energy)
+    gradient = cd.grad(f, "psi")
+    assert str(gradient) == (
+        "(psi, H) ↦\n"
+        "  d<16 ↦\n"
+        "    Σ_k psi[2 k + (d mod 2) + 8 ⌊d/8⌋] (H[k,⌊d/2⌋ mod 4] + H[⌊d/2⌋ mod 4,k])\n"
+        "    + Σ_i H[i,⌊d/4⌋] psi[4 i + (d mod 4)]\n"
+        "    + Σ_k H[⌊d/4⌋,k] psi[4 k + (d mod 4)]\n"
+        "    + Σ_i H[i,d mod 4] psi[i + 4 ⌊d/4⌋]\n"
+        "    + Σ_k H[d mod 4,k] psi[k + 4 ⌊d/4⌋]"
+    )
+    assert "where" not in gradient.source()
+    psi, H = RNG.normal(size=2**spins), RNG.normal(size=(4, 4))
+    assert f(psi, H) == pytest.approx(energy(psi, H), rel=1e-12)
+    assert cd.testing.check_grad(f, "psi", psi=psi, H=H) < 1e-6
+    assert cd.testing.check_routes(gradient, psi=psi, H=H) < 1e-9

@@ -5,7 +5,7 @@
     t[j] = Σ_{e,f} [0 ≤ j − 6 e − 2 f ≤ 1]·x[e]·y[f]    u[e, w] = Σ_f [0 ≤ w − 2 f ≤ 1]·x[e]·y[f],  f < 3, w < 6
 
 Each j has one e, so that there is no Σ: what repeats, pools and lays out anew by known factors is a view and a reshape,
-where conditions between j and e would be met one by one.
+where conditions between j and e would be met one by one. What the others say of the tile and the place alone is solved.
 
 Invariant: the value is unchanged; j runs over all c·n numbers.
 """
@@ -22,6 +22,7 @@ from combdiff.ir import (
     Names,
     Range,
     Sum,
+    SummedProduct,
     Term,
     Var,
     affine,
@@ -34,6 +35,7 @@ from combdiff.ir import (
     substitute,
     total,
 )
+from combdiff.simplification import solve
 
 
 class Tiling(NamedTuple):
@@ -74,8 +76,9 @@ def tiling(term: Term, names: Names) -> Tiling | None:
         if tile is None or whole.type != Range(size_sum((tile.type.size, width))):  # type: ignore[union-attr]
             continue
         split = {whole: affine([(tile, width), (place, 1)])}
-        rest = mul(*(substitute(factor, split) for factor in factors if factor not in met))
-        return Tiling(total((i for i in term.indices if i is not index), rest), tile, place, whole)
+        rest = tuple(substitute(factor, split) for factor in factors if factor not in met)
+        left = solve(SummedProduct(tuple(i for i in term.indices if i is not index), rest), names)
+        return Tiling(total(left.indices, mul(*left.factors)), tile, place, whole)
     return None
 
 

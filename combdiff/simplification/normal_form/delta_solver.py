@@ -20,12 +20,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import product
+from itertools import combinations, permutations, product
 from math import ceil, floor, gcd, lcm
 
 from combdiff.ir import (
     ONE,
     ZERO,
+    Affine,
     Apply,
     Cyclic,
     Delta,
@@ -65,6 +66,7 @@ from combdiff.ir import (
     remainder,
     remainder_parts,
     remembered,
+    size_form,
     size_parts,
     size_sum,
     substitute,
@@ -102,6 +104,7 @@ def solve(product: SummedProduct, names: Names) -> SummedProduct:
         before = product  # that an index is taken may make of conditions a δ
         product = _together(_one_by_one(_whole_turns(_plainly(product), names), names), names)
         product = _around_ranges(_plainly(product))
+    product = _as_one(_without_tiles(product), names)
     return SummedProduct(product.indices, tuple(plain_conditions(product.factors)))
 
 
@@ -132,6 +135,42 @@ def _with_factors(indices: Sequence[Var], factors: Iterable[Term]) -> SummedProd
     return SummedProduct(tuple(indices), factors_of(mul(*factors)))
 
 
+def _without_tiles(product: SummedProduct) -> SummedProduct:
+    """The product without indices that only say in which tile something is: Σ_j [0 ≤ d − 3j ≤ 2] is [0 ≤ d < 3m]."""
+    for index in product.indices:
+        asked = [f for f in product.factors if index in f.free]
+        if len(asked) != 2 or not isinstance(index.type, Range):
+            continue
+        for bound, other in (asked, reversed(asked)):
+            if not isinstance(bound, Indicator) or bound.modulus or denominator(bound.form) > 1:
+                continue
+            width = -int(dict(affine_parts(bound.form)[0])[index])
+            if width > 0 and other == indicator(affine([(bound.form, -1)], width - 1)):
+                place = affine([(bound.form, 1), (index, width)])
+                end = indicator(affine([(size_form(index.type.size), width), (place, -1)], -1))
+                rest = [f for f in product.factors if f not in asked]
+                left = [i for i in product.indices if i is not index]
+                return _without_tiles(_with_factors(left, [indicator(place), end, *rest]))
+    return product
+
+
+def _as_one(product: SummedProduct, names: Names) -> SummedProduct:
+    """The product with one index for two that are read together alone: Σ_{i,j<3} f(3i + j) is Σ_k f(k)."""
+    if len(product.indices) < 2:
+        return product
+    forms = {n for f in product.factors for n in subterms(f) if isinstance(n, Affine)}
+    shares = [dict(affine_parts(form)[0]) for form in forms]
+    alone = {child for f in product.factors for n in subterms(f) if not isinstance(n, Affine) for child in n.children}
+    counted = [(i, i.type.size) for i in product.indices if isinstance(i.type, Range) and i not in alone]
+    for (less, size), (more, many) in permutations(counted, 2):
+        if isinstance(size, int) and all(share.get(less, 0) * size == share.get(more, 0) for share in shares):
+            whole = names.fresh(Var(less.name, Range(size_sum((many, size)))))
+            factors = [substitute(f, {less: whole, more: affine([])}) for f in product.factors]
+            left = [whole if i is less else i for i in product.indices if i is not more]
+            return _as_one(SummedProduct(tuple(left), tuple(factors)), names)
+    return product
+
+
 # --- δ's between bare indices, and of integers that arrays hold ----------------------------------------------------
 
 
@@ -154,7 +193,8 @@ def _plainly(product: SummedProduct) -> SummedProduct:
     factors = [part for f in product.factors for part in _by_primes(f)]
     lattice = _lattice(f for f in factors if isinstance(f, Indicator) and f.modulus)
     factors = [part for f in factors for part in (_by_digits_on(f, lattice) if lattice else _by_digits(f))]
-    product = _looked_up_once(_with_factors(product.indices, _met(factors)))
+    factors = _met([*factors, *_in_one_window(product.indices, factors)])
+    product = _looked_up_once(_with_factors(product.indices, factors))
     for factor in product.factors:
         if not isinstance(factor, Delta) or not _is_plain(factor):
             continue
@@ -276,6 +316,22 @@ def _met(factors: Sequence[Term]) -> list[Term]:
     bounds = {form: f for form, f in bounds.items() if len(form.free) > 1 and denominator(form) == 1}
     met = {bound: _vanishing(form) for form, bound in bounds.items() if affine([(form, -1)]) in bounds}
     return [*(f for f in factors if f not in met), *dict.fromkeys(met.values())] if met else list(factors)
+
+
+def _in_one_window(indices: Sequence[Var], factors: Sequence[Term]) -> Iterator[Delta]:
+    """What windows say that lie apart by multiples of what is wider: δ(j, k) by [0 ≤ d − 2j ≤ 1] [0 ≤ d − 2k ≤ 1]."""
+    bounds = [f.form for f in factors if isinstance(f, Indicator) and not f.modulus and _counts(f.form)]
+    pairs = [(one, affine([(one, 1), (other, 1)])) for one, other in combinations(bounds, 2)]
+    windows = [(form, int(affine_parts(room)[1])) for form, room in pairs if not room.free and denominator(form) == 1]
+    for (one, width), (other, room) in combinations(windows, 2):
+        for sign in (1, -1):
+            apart = affine([(one, 1), (other, -sign)], 0 if sign > 0 else -room)
+            parts, offset = affine_parts(apart)
+            step = gcd(*(int(c) for _, c in parts))
+            if step > 1 and not apart.free.isdisjoint(indices):
+                low, high = ceil(Fraction(-room - offset, step)), floor(Fraction(width - offset, step))
+                if low == high:
+                    yield _vanishing(affine([(v, Fraction(c, step)) for v, c in parts], -low))
 
 
 def _vanishing(form: Term) -> Delta:

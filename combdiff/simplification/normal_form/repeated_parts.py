@@ -22,6 +22,7 @@ from combdiff.ir import (
     Add,
     Affine,
     Cyclic,
+    Guard,
     Implicit,
     Lambda,
     Mul,
@@ -202,8 +203,10 @@ def _negative(part: Term) -> Term:
 
 
 def _named(body: Term, part: Term) -> Iterator[Term]:
-    """The program with a name for a part, if it can have one that is worth it."""
+    """The program with a name for a part, if it can have one that is worth it; conditions have none."""
     indices, value = free_indices(part), _placed(part).value
+    if all(isinstance(factor, Guard) for factor in factors_of(part)):
+        return
     if not all(isinstance(i.type, Range | Cyclic | Symmetric) for i in indices) or doubtful_accesses(value):
         return
     names = Names(body)
