@@ -268,6 +268,8 @@ def _by_digits_on(factor: Term, lattice: Lattice) -> tuple[Term, ...]:
 
     And [c·a + b ≥ 0] as [a ≥ 0] where b is 0 … c − 1. A lattice is what congruences say of indices.
     """
+    if isinstance(factor, Indicator) and factor.modulus:
+        return _without_turns(factor)
     if isinstance(factor, Delta) and _compares_whole_numbers(factor):
         form = affine([(factor.left, 1), (factor.right, -1)])
     elif isinstance(factor, Indicator) and not factor.modulus:
@@ -292,6 +294,20 @@ def _by_digits_on(factor: Term, lattice: Lattice) -> tuple[Term, ...]:
                 if isinstance(factor, Delta) and implied(low + (base - 1), premises):
                     small = affine([(small, 1)], offset - turns * base)
                     return (*_by_digits_on(_vanishing(high), lattice), *_by_digits_on(_vanishing(small), lattice))
+    return (factor,)
+
+
+def _without_turns(factor: Indicator) -> tuple[Term, ...]:
+    """[i − j − 2k ≡ 0 (mod 6)] as δ(i, j + 2k), and its digits, where i < 6, j < 2 and k < 3: one multiple is met."""
+    if denominator(factor.form) > 1 or not _counts(factor.form):
+        return (factor,)
+    offset = int(affine_parts(factor.form)[1]) % factor.modulus
+    for small in _remainders(factor.form, factor.modulus):
+        premises = premises_of(small.free)
+        for whole in (affine([(small, 1)], offset), affine([(small, 1)], offset - factor.modulus)):
+            sides = (linear(whole).scale(sign) + (factor.modulus - 1) for sign in (1, -1))
+            if _counts(small) and all(implied(side, premises) for side in sides):
+                return _by_digits(_vanishing(whole))
     return (factor,)
 
 
