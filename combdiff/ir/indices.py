@@ -275,20 +275,22 @@ def united(one: Term, other: Term) -> Term | None:
     return None
 
 
-def index_form(term: Term, *, around: bool = False) -> Term | None:
+def index_form(term: Term, *, around: bool = False, fractions: bool = False) -> Term | None:
     """The index expression that a whole number is: i + 1 of a counted axis; None for other numbers.
 
     One of an index on a cycle is none, as it would count modulo its size, but where it is reduced, `around` a cycle.
+    With `fractions` i/2 is one, too.
     """
     match term:
-        case Number(int() as whole, 0):
-            return affine([], whole)
+        case Number(int() | Fraction() as value, 0) if fractions or isinstance(value, int):
+            return affine([], value)
         case Coordinate(dtype=kind) if kind is int:
             return None if any(isinstance(var.type, Cyclic) for var in term.free) and not around else term.form
-        case Mul((Number(int() as factor, 0), other)):
-            return None if (form := index_form(other, around=around)) is None else affine([(form, factor)])
+        case Mul((Number(int() | Fraction() as factor, 0), other)) if fractions or isinstance(factor, int):
+            form = index_form(other, around=around, fractions=fractions)
+            return None if form is None else affine([(form, factor)])
         case Add():
-            forms = [index_form(part, around=around) for part in term.terms]
+            forms = [index_form(part, around=around, fractions=fractions) for part in term.terms]
             return None if None in forms else affine([(form, 1) for form in forms if form is not None])
     return None
 

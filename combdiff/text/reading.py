@@ -58,6 +58,7 @@ from combdiff.ir import (
     affine,
     affine_parts,
     apply,
+    as_integer,
     canonical_names,
     conj,
     delta,
@@ -68,6 +69,7 @@ from combdiff.ir import (
     exchanged,
     fresh,
     function,
+    index_form,
     indicator,
     lambda_,
     let,
@@ -1660,27 +1662,22 @@ def inverse(term: Term) -> Term:
 
 
 def _hit(left: Term, right: Term) -> Term:
-    """δ(left, right) where what is divided in it is whole: as x[i/2], x[(i/2) mod 3] is 0 for an odd i."""
-    divided = (n.arguments[0] for side in (left, right) for n in subterms(side) if isinstance(n, Primitive))
-    forms = {part: form for part in divided if (form := _rational_form(part)) is not None and denominator(form) > 1}
-    whole = {part: Coordinate(form, int) for part, form in forms.items()}
-    guards = (indicator(affine([(form, denominator(form))]), denominator(form)) for form in forms.values())
+    """δ(left, right) of what is divided: x[⌊(i/2)/3⌋] is x[⌊i/6⌋], x[(i/2) mod 3] is 0 for an odd i, as x[i/2] is."""
+    whole: dict[Term, Term] = {}
+    guards: list[Term] = []
+    for node in (*subterms(left), *subterms(right)):
+        if not isinstance(node, Primitive) or node.name not in ("remainder", "floor_divide"):
+            continue
+        form = index_form(node.arguments[0], around=True, fractions=True)
+        if form is None or (scale := denominator(form)) == 1:
+            continue
+        multiple = affine([(form, scale)])
+        if node.name == "floor_divide":
+            whole[node] = function(node.name, as_integer(multiple), mul(Number(scale), node.arguments[1]))
+        else:
+            whole[node] = function(node.name, as_integer(form), node.arguments[1])
+            guards.append(indicator(multiple, scale))
     return mul(*guards, delta(exchanged(left, whole), exchanged(right, whole)))
-
-
-def _rational_form(term: Term) -> Term | None:
-    """The index expression, with fractions, that a number made of counted indices is."""
-    match term:
-        case Number(int() | Fraction() as value, 0):
-            return affine([], value)
-        case Coordinate(dtype=kind) if kind is int:
-            return term.form
-        case Mul((Number(int() | Fraction() as factor, 0), other)):
-            return None if (form := _rational_form(other)) is None else affine([(form, factor)])
-        case Add(terms):
-            forms = [form for part in terms if (form := _rational_form(part)) is not None]
-            return affine([(form, 1) for form in forms]) if len(forms) == len(terms) else None
-    return None
 
 
 def _var(index: BoundIndex) -> Var:
