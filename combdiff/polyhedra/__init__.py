@@ -29,6 +29,7 @@ from combdiff.polyhedra.diophantine import hermite, smith
 from combdiff.polyhedra.index_array_checks import Lookup, lookups
 from combdiff.polyhedra.linear_forms import (
     in_domain,
+    is_inside,
     linear,
     plain_congruence,
     premises_of,
@@ -53,6 +54,7 @@ __all__ = [
     "implied",
     "in_domain",
     "integer_points",
+    "is_inside",
     "linear",
     "lookups",
     "plain_congruence",

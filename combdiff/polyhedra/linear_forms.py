@@ -28,7 +28,7 @@ from combdiff.ir import (
     indicator,
     size_parts,
 )
-from combdiff.polyhedra.affine import Linear, eliminate
+from combdiff.polyhedra.affine import Linear, eliminate, implied
 
 _BOUNDED = Range | Symmetric | Cyclic  # domains of indices, beside those of sizes
 
@@ -72,6 +72,12 @@ def premises_of(variables: Iterable[Var]) -> list[Linear]:
     sizes = {name for form in forms for name in form.symbols if name.startswith("#")}
     sizes |= {symbol(v) for v in variables if isinstance(v.type, Whole)}
     return sorted((*forms, *map(Linear.symbol, sorted(sizes))), key=str)
+
+
+def is_inside(place: Term, axis: object) -> bool:
+    """Whether an index expression is an index of an axis, whatever the indices in it are."""
+    premises = premises_of(place.free)
+    return all(implied(side, premises) for side in in_domain(linear(place), axis))
 
 
 def projected(conditions: Iterable[Term], kept: Collection[Var]) -> list[Term]:

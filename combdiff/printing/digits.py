@@ -46,7 +46,7 @@ from combdiff.ir import (
     total,
     type_of,
 )
-from combdiff.polyhedra import implied, linear, premises_of
+from combdiff.polyhedra import implied, is_inside, linear, premises_of
 
 
 class Digit(NamedTuple):
@@ -236,8 +236,7 @@ def _value(run: _Run, whole: Term) -> Term:
     whole = _less_than(run.end, whole) if run.end else whole
     inner = _less_than(run.scale, whole)
     outer = affine([(whole, Fraction(1, run.scale)), (inner, Fraction(-1, run.scale))])
-    below = [inner, affine([(inner, -1)], run.scale - 1)]
-    if all(implied(linear(side), premises_of(inner.free)) for side in below):
+    if is_inside(inner, Range(run.scale)):
         return number_left(outer, run.end // run.scale) if run.end else as_integer(outer)
     rounded = add(as_integer(outer), function("floor_divide", as_integer(inner), Number(run.scale)))
     return function("remainder", rounded, Number(run.end // run.scale)) if run.end else rounded

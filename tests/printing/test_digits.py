@@ -103,6 +103,13 @@ def test_what_is_read_between_elements_is_0(written: str) -> None:
     np.testing.assert_array_equal(f(np.arange(6.0) + 1), [1, 0, 2, 0, 3, 0])
 
 
+def test_what_is_divided_twice_is_divided_once() -> None:
+    """It was 0 for an odd i."""
+    f = cd.read("x ↦ i<12 ↦ x[⌊(i/2)/3⌋]", {"x": cd.Space(2)})
+    assert str(f) == "x ↦ i<12 ↦ x[⌊i/6⌋]"
+    np.testing.assert_array_equal(f(np.array([1.0, 2.0])), np.repeat([1, 2], 6))
+
+
 def test_conditions_of_other_indices_say_which_integers_are_read() -> None:
     """With d < 12 and 2i < 3d an i of 17 is not met, where x has no element; without, it is refused."""
     spaces = {"x": cd.Space(12)}

@@ -82,6 +82,7 @@ from combdiff.polyhedra import (
     implied,
     in_domain,
     integer_points,
+    is_inside,
     linear,
     plain_congruence,
     premises_of,
@@ -191,7 +192,7 @@ def can_take(indices: Sequence[Var], factor: Delta) -> bool:
 def _plainly(product: SummedProduct) -> SummedProduct:
     """The product without the δ's that set a summed index equal to another index of its domain."""
     factors = [part for f in product.factors for part in _by_primes(f)]
-    lattice = _lattice(f for f in factors if isinstance(f, Indicator) and f.modulus)
+    lattice = _lattice(plain_congruence(f) for f in factors if isinstance(f, Indicator) and f.modulus)
     factors = [part for f in factors for part in (_by_digits_on(f, lattice) if lattice else _by_digits(f))]
     factors = _met([*factors, *_in_one_window(product.indices, factors)])
     product = _looked_up_once(_with_factors(product.indices, factors))
@@ -230,10 +231,10 @@ def _told(factor: Delta, rest: Sequence[Term]) -> dict[Var, Term]:
         return {left: right} if all(any(index in other.free for other in rest) for index in (left, right)) else {}
     if _compares_whole_numbers(factor):
         for index, form in ((left, right), (right, left)):
-            if isinstance(index, Var) and index not in form.free and any(index in other.free for other in rest):
-                premises = list(premises_of({index, *form.free}))
-                if all(implied(side, premises) for side in in_domain(linear(form), index.type)):
-                    return {index: form}
+            if not isinstance(index, Var) or index in form.free or not any(index in other.free for other in rest):
+                continue
+            if is_inside(form, index.type):
+                return {index: form}
     return {}
 
 
@@ -601,23 +602,17 @@ def turned(factor: Delta, indices: Sequence[Var]) -> Term:
 def _reduced(factor: Delta) -> tuple[Term, Term, Size] | None:
     """`(place, form, n)` where a δ says that a place of an axis of n elements, such as 2d + k, is `form mod n`."""
     parts = remainder_parts(factor.lookup[1]) if factor.lookup else None
-    if factor.lookup and parts and factor.domain == Range(parts[1]) and _is_inside(factor.lookup[0], factor.domain):
+    if factor.lookup and parts and factor.domain == Range(parts[1]) and is_inside(factor.lookup[0], factor.domain):
         return factor.lookup[0], *parts
     return reduced_index(factor)
-
-
-def _is_inside(place: Term, axis: Domain) -> bool:
-    """Whether an index expression is an index of an axis, whatever the indices in it are."""
-    premises = premises_of(place.free)
-    return all(implied(side, premises) for side in in_domain(linear(place), axis))
 
 
 def _equal_around(place: Term, form: Term, size: Size) -> Term:
     """δ(place, form mod size), plain where the form is a place of the axis."""
     axis = Range(size)
-    if isinstance(place, Var) and (place.type != axis or not _is_inside(form, axis)):
-        return equal_modulo(place, form, size)
-    return delta(place, form if _is_inside(form, axis) else remainder(form, size), axis)
+    if is_inside(form, axis) and (not isinstance(place, Var) or place.type == axis):
+        return delta(place, form, axis)
+    return equal_modulo(place, form, size) if isinstance(place, Var) else delta(place, remainder(form, size), axis)
 
 
 def _from_the_start(factor: Delta) -> Term:
@@ -849,9 +844,8 @@ Lattice = Sequence[tuple[Linear, int]]
 
 
 def _lattice(congruences: Iterable[Term]) -> Lattice:
-    """What congruences say is a multiple, and of what."""
-    plain = [plain_congruence(f) for f in congruences if isinstance(f, Indicator)]
-    return [(linear(f.form), f.modulus) for f in plain if isinstance(f, Indicator)]
+    """What plain congruences say is a multiple, and of what."""
+    return [(linear(f.form), f.modulus) for f in congruences if isinstance(f, Indicator)]
 
 
 def _on_lattice(bound: Linear, lattice: Lattice) -> Linear:
