@@ -74,9 +74,12 @@ def premises_of(variables: Iterable[Var]) -> list[Linear]:
     return sorted((*forms, *map(Linear.symbol, sorted(sizes))), key=str)
 
 
-def is_inside(place: Term, axis: object) -> bool:
-    """Whether an index expression is an index of an axis, whatever the indices in it are."""
-    premises = premises_of(place.free)
+def is_inside(place: Term, axis: object, beside: Iterable[Var] = ()) -> bool:
+    """Whether an index expression is an index of an axis, whatever the indices in it are, and where there are others.
+
+    Where there is an index of n elements, 0 is a place among them; n may be 0 else.
+    """
+    premises = premises_of({*place.free, *beside})
     return all(implied(side, premises) for side in in_domain(linear(place), axis))
 
 

@@ -62,6 +62,12 @@ def test_the_print_names_the_size_and_reads_back() -> None:
     np.testing.assert_allclose(cd.pullback(products)(np.arange(3.0), np.array([1.0, 2.0])), [1, 4, 2])
 
 
+def test_what_an_index_is_at_an_end_is_written_where_it_is_read() -> None:
+    """δ(d, 0) says that there are elements, so that 0 is a place among them."""
+    ends = _program(lambda x: np.concatenate([x[1:] ** 2, x[:1] * x[-1:]]), "n")
+    assert str(cd.pullback(ends)).endswith("+ δ(d, 0) A[n - 1] k[n - 1]")
+
+
 def test_a_space_may_have_a_sum_of_names_as_size() -> None:
     f = _program(lambda x: (x[::2] * x[1::2]).sum(), "2*n")
     assert f(np.arange(6.0)) == 26

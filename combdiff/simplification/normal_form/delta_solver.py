@@ -233,7 +233,7 @@ def _told(factor: Delta, rest: Sequence[Term]) -> dict[Var, Term]:
         for index, form in ((left, right), (right, left)):
             if not isinstance(index, Var) or index in form.free or not any(index in other.free for other in rest):
                 continue
-            if is_inside(form, index.type):
+            if is_inside(form, index.type, [index]):
                 return {index: form}
     return {}
 
