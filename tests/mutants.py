@@ -129,7 +129,7 @@ MUTANTS = (
         "tests/simplification/test_canonical.py",
     ),
     Mutant(
-        "simplification/normal_form/delta_solver.py",
+        "simplification/normal_form/linear_systems.py",
         "        if any(column):\n            rows.append(column)",
         "        if True:\n            rows.append(column)",
         "tests/simplification/test_deltas.py",

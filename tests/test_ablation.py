@@ -47,8 +47,10 @@ from combdiff.simplification.normal_form import (
     canonical,
     coefficients,
     common_factors,
+    conditions,
     contraction,
     definitions,
+    delta_solver,
     denominators,
     symmetries,
 )
@@ -413,7 +415,32 @@ def waves(x: cd.Space("n", dtype=complex)):
     return (abs(z) ** 2).sum()
 
 
+def laid_out_anew(x: cd.Space(12)):
+    return (x.reshape(3, 4).T.reshape(-1) ** 3).sum()
+
+
+def every_other(x: cd.Space("2*n")):
+    return (x[::2] ** 3).sum()
+
+
+def turned_around(x: Vector):
+    return (np.roll(x, 1) ** 3).sum()
+
+
+def doubled(x: cd.Space(cd.Cyclic(6))):
+    return cd.sum(lambda i: x[2 * i] ** 3, i=cd.Cyclic(6))
+
+
+def differences(x: cd.Space("n + 1")):
+    return (np.diff(x) ** 4).sum()
+
+
 NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
+    "digits apart": (delta_solver, "taken_apart", lambda indices, factors: factors, laid_out_anew),
+    "linear systems": (delta_solver, "together", lambda product, names: product, every_other),
+    "axes around": (delta_solver, "around_axes", lambda product: product, turned_around),
+    "whole cycles": (delta_solver, "one_by_one", lambda product, names: product, doubled),
+    "conditions": (conditions, "_pruned", lambda bounds, apart, premises: (bounds, apart), differences),
     "sums counted from elsewhere": (canonical, "moves", lambda term: iter([term]), around),
     "coefficients of δ's": (coefficients.Coefficients, "apart", lambda self, value, name: value, steps),
     "shares of quotients": (compression, "with_shares", lambda factors, definitions: tuple(factors), shares),

@@ -49,6 +49,11 @@ class SummedProduct:
         factors = [factor for factor in factors if not isinstance(factor, Number)]
         return cls(tuple(indices), tuple(factors), number)
 
+    @classmethod
+    def over(cls, indices: Iterable[Var], factors: Iterable[Term]) -> SummedProduct:
+        """Σ over indices of a product, factors that are products opened."""
+        return cls(tuple(indices), factors_of(mul(*factors)))
+
     @property
     def term(self) -> Term:
         """All of it as one term."""

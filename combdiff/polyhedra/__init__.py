@@ -5,8 +5,9 @@ In: index forms with their ranges. Out: solutions, bounds and verdicts in closed
     { k : 0 ≤ d − k < n, 0 ≤ k < 5 }   =   max(0, d − n + 1) ≤ k ≤ min(4, d)
 
 In the order in which data meets them: `diophantine` (the Smith normal form and all integer solutions), `affine`
-(linear forms in named integers, Fourier–Motzkin elimination), `linear_forms` (index expressions as such),
-`bounds_checks` (accesses that may leave their tensor), `index_array_checks` (indices that integer arrays hold).
+(linear forms in named integers, Fourier–Motzkin elimination), `linear_forms` (index expressions as such), `enclosures`
+(of these between numbers), `bounds_checks` (accesses that may leave their tensor), `index_array_checks`
+(indices that integer arrays hold).
 
 Invariant: all arithmetic is exact; where rationals decide instead of integers, the answer errs on the safe side.
 """
@@ -26,6 +27,7 @@ from combdiff.polyhedra.affine import (
 )
 from combdiff.polyhedra.bounds_checks import Access, check, doubtful_accesses
 from combdiff.polyhedra.diophantine import hermite, smith
+from combdiff.polyhedra.enclosures import Enclosed, enclosed
 from combdiff.polyhedra.index_array_checks import Lookup, lookups
 from combdiff.polyhedra.linear_forms import (
     in_domain,
@@ -43,6 +45,7 @@ __all__ = [
     "Access",
     "Bound",
     "Bounds",
+    "Enclosed",
     "Linear",
     "Lookup",
     "as_linear",
@@ -50,6 +53,7 @@ __all__ = [
     "contradictory",
     "doubtful_accesses",
     "eliminate",
+    "enclosed",
     "hermite",
     "implied",
     "in_domain",

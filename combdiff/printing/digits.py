@@ -36,7 +36,6 @@ from combdiff.ir import (
     exchanged,
     factors_of,
     function,
-    indicator,
     is_index,
     mul,
     number_left,
@@ -46,7 +45,7 @@ from combdiff.ir import (
     total,
     type_of,
 )
-from combdiff.polyhedra import implied, is_inside, linear, premises_of
+from combdiff.polyhedra import enclosed, implied, is_inside, linear, premises_of
 
 
 class Digit(NamedTuple):
@@ -100,13 +99,6 @@ def _all_digits(indices: Sequence[Var], factors: Sequence[Term]) -> Iterator[Dig
                         if modulus == 2 and affine_parts(whole)[0] and affine_parts(whole)[0][0][1] < 0:
                             whole = affine([(whole, -1)])  # what is left is the same either way around
                         yield _divided(condition, whole, Digit(rest, 1, modulus), indices, factors)
-            case Indicator(form) if denominator(form) == 1:
-                for width in sorted(
-                    {-int(step) for var, step in affine_parts(form)[0] if var in indices and step < -1}
-                ):
-                    upper = indicator(affine([(form, -1)], width - 1))
-                    if upper in factors:
-                        yield from _with_larger((condition, upper), form, Digit(None, 1, width), indices, factors)
             case Delta(left, right, Range()) if is_index(left) and is_index(right):
                 form = affine([(left, 1), (right, -1)])
                 for rest, sign in affine_parts(form)[0] if denominator(form) == 1 else ():
@@ -116,6 +108,8 @@ def _all_digits(indices: Sequence[Var], factors: Sequence[Term]) -> Iterator[Dig
                             yield from _with_larger(
                                 (condition,), whole, Digit(rest, 1, rest.type.size), indices, factors
                             )
+    for form, room, conditions in enclosed(factors):
+        yield from _with_larger(conditions, form, Digit(None, 1, room + 1), indices, factors)
 
 
 def _divided(condition: Term, whole: Term, rest: Digit, indices: Sequence[Var], factors: Sequence[Term]) -> Digits:

@@ -38,8 +38,9 @@ from combdiff.simplification.laws.syntax import Command, Expr, Source, attempt, 
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import bind_again
+from combdiff.simplification.normal_form.conditions import plain_conditions
 from combdiff.simplification.normal_form.contraction import normalise, without_deltas
-from combdiff.simplification.normal_form.delta_solver import on_diagonals, plain_conditions, solve
+from combdiff.simplification.normal_form.delta_solver import on_diagonals, solve
 from combdiff.simplification.normal_form.expansion import (
     Addend,
     addends,

@@ -12,9 +12,9 @@ Invariant: the value is unchanged; j runs over all c·n numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from combdiff.ir import (
@@ -35,6 +35,7 @@ from combdiff.ir import (
     substitute,
     total,
 )
+from combdiff.polyhedra import enclosed
 from combdiff.simplification import solve
 
 
@@ -52,41 +53,67 @@ def tiling(term: Term, names: Names) -> Tiling | None:
     if not isinstance(term, Sum):
         return None
     factors = factors_of(term.body)
-    bounds = [factor for factor in factors if isinstance(factor, Indicator)]
-    for bound in bounds:
-        parts, offset = affine_parts(bound.form)
-        inner = [part for part in parts if part[0] in term.indices]
-        outer = [part for part in parts if part not in inner]
-        if offset or len(outer) != 1 or not inner:
-            continue
-        (whole, one), (index, step) = outer[0], min(inner, key=_step)
-        if not isinstance(index.type, Range):
-            continue
-        if bound.modulus:  # Σ_r [(j - r) mod c = 0]
-            if len(inner) > 1 or abs(one) != 1 or (one + step) % bound.modulus or index.type.size != bound.modulus:
-                continue
-            met, width, tile, place = [bound], bound.modulus, _tile(whole, bound.modulus, names), index
-        else:  # Σ_e [0 ≤ j - c e < c], with what is in tiles within these subtracted, too
-            within = _width(inner)
-            upper = Indicator(affine([(bound.form, -1)], within - 1))
-            if one != 1 or within < 2 or upper not in bounds or not isinstance(step, int):
-                continue
-            met, width, tile = [bound, upper] if len(inner) == 1 else [], -step, index
-            place = names.fresh(Var("w", Range(width)))
-        if tile is None or whole.type != Range(size_sum((tile.type.size, width))):  # type: ignore[union-attr]
+    for whole, tile, place, width, met in chain(
+        _by_remainders(term, factors, names), _by_windows(term, factors, names)
+    ):
+        if whole.type != Range(size_sum((tile.type.size, width))):  # type: ignore[union-attr]
             continue
         split = {whole: affine([(tile, width), (place, 1)])}
         rest = tuple(substitute(factor, split) for factor in factors if factor not in met)
-        left = solve(SummedProduct(tuple(i for i in term.indices if i is not index), rest), names)
+        left = solve(SummedProduct(tuple(i for i in term.indices if i not in (tile, place)), rest), names)
         return Tiling(total(left.indices, mul(*left.factors)), tile, place, whole)
     return None
 
 
-def _step(part: tuple[Var, int | Fraction]) -> int | Fraction:
+_Part = tuple[Var, int | Fraction]  # of an index expression: an index, and how often it counts
+
+
+class _Split(NamedTuple):
+    """An index as a tile and a place in a tile of some width, and the conditions that say so and are met then."""
+
+    whole: Var
+    tile: Var
+    place: Var
+    width: int
+    met: Sequence[Term]
+
+
+def _by_remainders(term: Sum, factors: Sequence[Term], names: Names) -> Iterator[_Split]:
+    """Σ_r [(j - r) mod c = 0]."""
+    for bound in factors:
+        if isinstance(bound, Indicator) and bound.modulus and (found := _one_outside(term, bound.form)):
+            (whole, one), inner = found
+            index, step = inner[0]
+            if len(inner) > 1 or abs(one) != 1 or (one + step) % bound.modulus or index.type != Range(bound.modulus):
+                continue
+            if tile := _tile(whole, bound.modulus, names):
+                yield _Split(whole, tile, index, bound.modulus, [bound])
+
+
+def _by_windows(term: Sum, factors: Sequence[Term], names: Names) -> Iterator[_Split]:
+    """Σ_e [0 ≤ j - c e < c], with what is in tiles within these subtracted, too."""
+    for form, room, conditions in enclosed(factors):
+        if found := _one_outside(term, form):
+            (whole, one), inner = found
+            tile, step = min(inner, key=_step)
+            if one == 1 and isinstance(tile.type, Range) and room > 0 and _width(inner) == room + 1:
+                place = names.fresh(Var("w", Range(width := -int(step))))
+                yield _Split(whole, tile, place, width, conditions if len(inner) == 1 else [])
+
+
+def _one_outside(term: Sum, form: Term) -> tuple[_Part, Sequence[_Part]] | None:
+    """The one part of an index expression that is not summed over, and those that are."""
+    parts, offset = affine_parts(form)
+    inner = [part for part in parts if part[0] in term.indices]
+    outer = [part for part in parts if part not in inner]
+    return (outer[0], inner) if not offset and len(outer) == 1 and inner else None
+
+
+def _step(part: _Part) -> int | Fraction:
     return part[1]
 
 
-def _width(tiles: Sequence[tuple[Var, int | Fraction]]) -> int | Fraction:
+def _width(tiles: Sequence[_Part]) -> int | Fraction:
     """How wide the smallest tiles are, where some make up the next larger ones each; 0 where they do not."""
     inner, *larger = sorted(tiles, key=_step, reverse=True)
     width = end = -inner[1]

@@ -48,14 +48,9 @@ from combdiff.ir import (
     substitute,
     total,
 )
-from combdiff.simplification.normal_form.delta_solver import (
-    can_take,
-    on_diagonals,
-    plain_conditions,
-    solve,
-    solve_at_ends,
-    turned,
-)
+from combdiff.simplification.normal_form.around_axes import turned
+from combdiff.simplification.normal_form.conditions import plain_conditions
+from combdiff.simplification.normal_form.delta_solver import can_take, on_diagonals, solve, solve_at_ends
 from combdiff.simplification.normal_form.fourier_inversion import collapsed
 from combdiff.simplification.normal_form.masks import exponential
 

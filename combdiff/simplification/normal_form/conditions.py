@@ -1,0 +1,151 @@
+"""The δ's and conditions of a product: of which kind one is, and the plainest form of all of them together.
+
+    [i ≥ d] [i ≤ d]                becomes   δ(i, d)
+    [d ≥ 2] [d ≥ 5] [d ≥ 0]        becomes   [d ≥ 5]
+    [d ≢ 0] [d ≥ 0]                becomes   [d ≥ 1]
+
+Invariant: the value of the product is unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+from combdiff.ir import (
+    ONE,
+    ZERO,
+    Delta,
+    Indicator,
+    Range,
+    Real,
+    Symmetric,
+    Term,
+    Unequal,
+    Var,
+    Whole,
+    affine,
+    affine_parts,
+    indicator,
+    is_index,
+)
+from combdiff.polyhedra import (
+    Linear,
+    contradictory,
+    enclosed,
+    implied,
+    linear,
+    plain_congruence,
+    premises_of,
+    prune,
+    symbol,
+    term_of,
+    tighten,
+)
+
+
+def compares_indices(factor: Delta) -> bool:
+    """Whether both sides of a δ are index expressions, of an axis that is known."""
+    return is_index(factor.left) and is_index(factor.right) and bool(factor.domain)
+
+
+def compares_whole_numbers(factor: Delta) -> bool:
+    """Whether a δ compares index expressions as numbers, not modulo a size and not on the real line."""
+    return compares_indices(factor) and isinstance(factor.domain, Range | Symmetric)
+
+
+def compares_bare_indices(factor: Delta) -> bool:
+    """Whether a δ compares two bare indices of its domain; those are left to the laws."""
+    left, right = factor.left, factor.right
+    return isinstance(left, Var) and isinstance(right, Var) and left.type == right.type == factor.domain
+
+
+def is_counted(form: Term) -> bool:
+    """Whether an index expression is one of indices that count, and of sizes."""
+    kinds = [var.type for var, _ in affine_parts(form)[0] if not isinstance(var.type, Whole)]
+    return bool(kinds) and all(isinstance(kind, Range | Symmetric) for kind in kinds)
+
+
+def vanishing(form: Term) -> Delta:
+    """The δ that says that an index expression is 0."""
+    parts, offset = affine_parts(form)
+    left = affine([part for part in parts if part[1] > 0], max(offset, 0))
+    domain = next(v.type for v, _ in parts if not isinstance(v.type, Whole))
+    return Delta(left, affine([(left, 1), (form, -1)]), domain)  # type: ignore[arg-type]
+
+
+def met(factors: Sequence[Term]) -> list[Term]:
+    """The factors with δ(i, d) for [i ≥ d] [i ≤ d]."""
+    # What is at one place is a part of an axis, as a range is.
+    found = [e for e in enclosed(factors) if not e.room and len(e.form.free) > 1 and is_counted(e.form)]
+    ends = {condition for each in found for condition in each.conditions}
+    return [*(f for f in factors if f not in ends), *dict.fromkeys(vanishing(each.form) for each in found)]
+
+
+def plain_conditions(factors: Sequence[Term]) -> Sequence[Term]:
+    """The factors with the conditions among them in their plainest form, and those that others imply left out."""
+    conditions = [f for f in factors if isinstance(f, Indicator | Unequal) and not _on_the_real_line(f)]
+    if not conditions:
+        return factors
+    equal = [f for f in factors if isinstance(f, Delta) and compares_whole_numbers(f)]
+    variables = {symbol(v): v for f in (*conditions, *equal) for v in f.free}
+    indicators = [f for f in conditions if isinstance(f, Indicator)]
+    congruences = [c for f in indicators if f.modulus if (c := plain_congruence(f)) is not ONE]
+    lattice = lattice_of(congruences)
+    bounds = tuple(sorted((on_lattice(linear(f.form), lattice) for f in indicators if not f.modulus), key=str))
+    apart = {linear(f.form): f for f in conditions if isinstance(f, Unequal) and not f.cycle}
+    premises = [*(on_lattice(form, lattice) for form in premises_of(variables.values())), *_equal_sides(equal)]
+    found = _pruned(bounds, tuple(apart), tuple(premises))
+    if found is None:
+        return [ZERO]
+    around = [f for f in conditions if isinstance(f, Unequal) and f.cycle]
+    chosen = [*(indicator(term_of(form, variables)) for form in found[0]), *(apart[form] for form in found[1])]
+    return [f for f in factors if f not in conditions] + chosen + list(dict.fromkeys((*around, *congruences)))
+
+
+def _equal_sides(deltas: Iterable[Delta]) -> Iterator[Linear]:
+    """What δ's say: `i − j ≥ 0` and `j − i ≥ 0` for δ(i, j)."""
+    for each in deltas:
+        form = linear(affine([(each.left, 1), (each.right, -1)]))
+        yield from (form, form.scale(-1))
+
+
+Lattice = Sequence[tuple[Linear, int]]
+
+
+def lattice_of(congruences: Iterable[Term]) -> Lattice:
+    """What plain congruences say is a multiple, and of what."""
+    return [(linear(f.form), f.modulus) for f in congruences if isinstance(f, Indicator)]
+
+
+def on_lattice(bound: Linear, lattice: Lattice) -> Linear:
+    """`d ≥ 0` as `d ≥ 1` where a condition says that d is odd: the same points."""
+    bound = tighten(bound)
+    for form, modulus in lattice:
+        for turned in (form, form.scale(-1)):
+            if turned.coefficients == bound.coefficients:
+                return bound - (bound.constant - turned.constant) % modulus
+    return bound
+
+
+def _on_the_real_line(condition: Indicator | Unequal) -> bool:
+    return any(isinstance(v.type, Real) for v in condition.free)
+
+
+@lru_cache(maxsize=1024)
+def _pruned(
+    bounds: tuple[Linear, ...], apart: tuple[Linear, ...], premises: tuple[Linear, ...]
+) -> tuple[tuple[Linear, ...], tuple[Linear, ...]] | None:
+    """The bounds, and the forms that are not 0, that the others do not imply; None where they contradict each other.
+
+    A form that is not 0 and not less is at least 1: a bound, in its place.
+    """
+    known = [*bounds, *premises]
+    for form in apart:
+        sides = (form, form.scale(-1))
+        end = next((side - 1 for side in sides if implied(side, known)), None)
+        if end is not None:
+            return _pruned((*bounds, end), tuple(f for f in apart if f is not form), premises)
+    if contradictory(known):
+        return None
+    return prune(bounds, premises), apart
