@@ -144,6 +144,31 @@ def test_a_factor_goes_as_often_as_it_is_read() -> None:
     assert "x[0] p[i]²" in str(other)
 
 
+@cd.program
+def neighbours(x: cd.Space(4), w: cd.Space("T")):
+    """Products of elements at numbers, and at two places of one array, times numbers that steps have."""
+
+    def step(s, w):
+        return s * x[0] * x[1] + w, s
+
+    s = cd.scan(step, x[1], w)[1]
+    return (x[0] * x[0] * x[1] * x[1] * s).sum(), (x[1] * x[1] * x[2] * s).sum(), (x[0] * x[0] * x[0] * s).sum()
+
+
+def test_an_element_is_read_for_no_other_element_of_its_array() -> None:
+    (state, scan), *bindings = split(neighbours.term.body)[0]
+    (sum_,) = scan.outputs
+    part = Var("p", cd.Space())
+    product, rest = sum_.terms
+    steps = replace(scan, step=Lambda(scan.variables, let([(part, product)], Tuple((add(part, part, rest),)))))
+    before = let([(state, steps), *bindings], split(neighbours.term.body)[1])
+    after = with_results_of_steps(before)
+    one, other = (replace(neighbours, term=Lambda(neighbours.parameters, body), steps=None) for body in (before, after))
+    at = np.array([0.7, -1.2, 0.4, 2.0]), np.array([0.3, 0.2, 0.5])
+    np.testing.assert_allclose(one(*at), other(*at), rtol=1e-12)
+    assert "p[i]" in str(other)
+
+
 def test_large_exponents_stay_beside_what_cancels_them() -> None:
     slopes, (W, h0, x) = cd.grad(weighted, "h0"), arrays(weighted).values()
     np.testing.assert_allclose(slopes(W, h0, x + 2000), slopes(W, h0, x), rtol=1e-9)

@@ -11,7 +11,7 @@ Invariant: the value is unchanged, and the print is shorter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from combdiff.ir import (
@@ -53,6 +53,7 @@ from combdiff.ir import (
     results_by_name,
     share,
     split,
+    substitute,
     subterms,
     type_of,
 )
@@ -355,8 +356,8 @@ class _StepReader(Rewriter):
         for number in self.reading.results:
             made = self.reading.numbers.made[number]
             wanted = made.body.factors if isinstance(made.body, Mul) else ()
-            for factors, at in _matches(wanted, numbers, {}) if wanted else ():
-                if all(index in at for index in made.parameters):
+            for factors, at in _matches(wanted, numbers, made.parameters, {}) if wanted else ():
+                if len(at) == len(made.parameters):
                     read = self.reading.given(Apply(number, tuple(at[index] for index in made.parameters)))
                     rest = list(factors_of(product))
                     for factor in factors:
@@ -366,21 +367,27 @@ class _StepReader(Rewriter):
 
 
 def _matches(
-    wanted: Sequence[Term], numbers: Sequence[tuple[Term, Term]], at: Mapping[Term, Term]
-) -> Iterator[tuple[tuple[Term, ...], Mapping[Term, Term]]]:
-    """The factors that have the numbers that are wanted, with what stands there for each index of these."""
+    wanted: Sequence[Term], numbers: Sequence[tuple[Term, Term]], indices: Collection[Var], at: Mapping[Var, Term]
+) -> Iterator[tuple[tuple[Term, ...], Mapping[Var, Term]]]:
+    """The factors that have the numbers that are wanted, with what stands there for each of the indices."""
     if not wanted:
         yield (), at
         return
     first, *others = wanted
     for place, (factor, number) in enumerate(numbers):
-        alike = isinstance(first, Apply) and isinstance(number, Apply) and first.function is number.function
-        pairs = zip(first.children[1:], number.children[1:], strict=True) if alike else ()
-        found = dict(at)
-        if alike and all(found.setdefault(index, argument) is argument for index, argument in pairs):
+        if (found := _places(first, number, indices, at)) is not None:
             left = [*numbers[:place], *numbers[place + 1 :]]
-            for factors, places in _matches(others, left, found):
+            for factors, places in _matches(others, left, indices, found):
                 yield (factor, *factors), places
+
+
+def _places(wanted: Term, number: Term, indices: Collection[Var], at: Mapping[Var, Term]) -> dict[Var, Term] | None:
+    """What stands for indices where a number is the one that is wanted: x[3, 1] is x[i, 1] at i = 3, and no x[i, i]."""
+    if not isinstance(wanted, Apply) or not isinstance(number, Apply) or wanted.function is not number.function:
+        return None
+    pairs = zip(wanted.arguments, number.arguments, strict=True)
+    found = {**{place: other for place, other in pairs if isinstance(place, Var) and place in indices}, **at}
+    return found if substitute(wanted, found) is number else None
 
 
 def _space(term: Term) -> Space:
