@@ -1382,11 +1382,9 @@ def logistic_share(x: Number):
     return cd.exp(x) / (1 + cd.exp(x))
 
 
-def logistic_slope(X: cd.Space("m", "n"), y: cd.Space("m"), w: Vector):
-    def odds(i):
-        return cd.exp(y[i] * cd.sum(lambda j: X[i, j] * w[j]))
-
-    return cd.tensor(lambda d: -cd.sum(lambda i: X[i, d] * y[i] / (1 + odds(i))), d="n")
+def fermi_slope(e: Vector, b: Number):
+    odds = np.exp(b * e)
+    return (e / (1 + odds)).sum() * (e * e * odds / (1 + odds) ** 2).sum()
 
 
 def slope_of_shares(x: Vector):
@@ -1407,8 +1405,8 @@ SPARED: dict[str, tuple[Any, str, Any, Any, dict[str, int]]] = {  # less work, f
         EXPONENTIALS,
         "_left_over",
         partialmethod(EXPONENTIALS._left_over, depth=0),
-        logistic_slope,
-        {"m": 100, "n": 10},
+        fermi_slope,
+        {"n": 100},
     ),
     "1 + exp(z)": (EXPONENTIALS, "_odds_of", lambda self, parts: None, logistic_share, {}),
     "quotients settled by themselves": (EXPONENTIALS, "_find_settled", lambda *_: None, beside_a_quotient, {"n": 100}),

@@ -465,7 +465,9 @@ class _Stabilising(Rewriting):
         """Whether exponents cancel in a term that would overflow without."""
         if isinstance(term, Mul):
             growing = [f for f in term.factors if self.grows(f)]
-            return any(map(self._divides, growing)) and not all(self._stays(self.scaled(f)) for f in growing)
+            others = len(growing) > 1 or any(map(self._zeros, term.factors))  # with which there is something to cancel
+            divides = others and any(map(self._divides, growing))
+            return divides and not all(self._stays(self.scaled(f)) for f in growing)
         return (
             self._is_divided(term)
             or (isinstance(term, Primitive) and term.name == "exp" and self.grows(term) and self._divides(term))
@@ -899,8 +901,9 @@ class _Stabilising(Rewriting):
                 whole = Primitive("minimum", (whole, ZERO))
             exponentials.append(function("power", Primitive("exp", (whole,)), Number(count)))
         factors = factors_of(number.rest)
-        if all(isinstance(factor, Number) or (isinstance(factor, Guard) and factor in told) for factor in factors):
-            factors = tuple(factor for factor in factors if isinstance(factor, Number))
+        guards = {factor for factor in factors if isinstance(factor, Guard) and factor in told}
+        if all(factor in guards or (isinstance(factor, Number) and factor.finite) for factor in factors):
+            factors = tuple(factor for factor in factors if factor not in guards)  # exp(−∞) is 0, and ∞ exp(−∞) is not
         return mul(*exponentials, *factors)
 
     def _share_of_odds(self, group: Exponent) -> Term | None:
