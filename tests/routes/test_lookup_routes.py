@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from itertools import product
 from operator import mul
 from typing import Any
 
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 import combdiff as cd
 from combdiff.hessians.newton import Operator
 from combdiff.ir.interpreter import evaluate
+from combdiff.testing import check_routes
 
 N = 3
 Vector, Matrix, Ints = cd.Space("n"), cd.Space("n", "n"), cd.Space("n", dtype=int)
@@ -168,6 +170,23 @@ def test_a_value_looked_up_twice_is_one_index() -> None:
     assert str(H.compressed().structure) == "H[i,j] = core[i] δ[i,j]"
     assert str(H.sparsity()) == "H[i,j] = 0 unless i = j"
     assert str(H.diag()).endswith(" ↦ Σ_i δ(idx[i], d) exp(x[idx[i]])")
+
+
+def test_what_is_looked_up_and_read_nowhere_is_one_index() -> None:
+    """Σ_k δ(k, y[d]) is 1, as programs and their derivatives are refused what is no index of its axis."""
+
+    @cd.program
+    def loss(z: cd.Space("n", "k"), y: cd.Space("n", dtype=int)):
+        logs = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+        return -np.mean(logs[cd.arange(z.shape[0]), y])
+
+    slope = cd.grad(loss, "z")
+    assert str(slope) == "(z, y) ↦ (d, e) ↦ (exp(z[d,e]) / Σ_k exp(z[d,k]) - δ(y[d], e)) / n"
+    z = np.random.default_rng(0).normal(size=(4, 3))
+    check_routes(loss, z=z, y=np.array([0, 2, 2, 1]))
+    for f, wrong in product((loss, slope, cd.hessian(loss, "z")), (-1, 3)):
+        with pytest.raises(cd.IndexingError, match=f"is read at y.1. = {wrong}"):
+            f(z, np.array([0, wrong, 2, 1]))
 
 
 def test_the_diagonal_of_distances_to_centres() -> None:

@@ -15,6 +15,7 @@ Invariant: the value of the network is unchanged; conditions guard what a substi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from combdiff.ir import (
@@ -162,7 +163,23 @@ def _looked_up_once(product: SummedProduct) -> SummedProduct:
         form, value = looked_up[found]
         other = first.setdefault((value, found.domain), form)
         plain.append(found if other is form else delta(other, form, found.domain))
-    return SummedProduct.over(indices, [*rest, *dict.fromkeys(plain)])
+    return _without_unread(indices, [*rest, *dict.fromkeys(plain)])
+
+
+def _without_unread(indices: Sequence[Var], factors: Sequence[Term]) -> SummedProduct:
+    """Σ over indices without those that δ's alone mention which look them up: Σ_k δ(k, idx[i]) is 1.
+
+    What is looked up is an index of the axis; programs and their derivatives are refused arrays that hold others.
+    """
+    mentioned = Counter(index for factor in factors for index in factor.free)
+    unread = {
+        f: f.lookup[0]
+        for f in factors
+        if isinstance(f, Delta) and f.lookup and f.lookup[0] in indices and can_take(indices, f)
+        if mentioned[f.lookup[0]] == 1  # type: ignore[index]
+    }
+    left = [index for index in indices if index not in unread.values()]
+    return SummedProduct.over(left, [factor for factor in factors if factor not in unread])
 
 
 def _preference(form: Term, indices: Sequence[Var]) -> tuple[bool, bool, list[str]]:
