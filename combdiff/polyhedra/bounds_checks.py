@@ -22,6 +22,7 @@ from combdiff.errors import IndexingError, Location
 from combdiff.ir import (
     ONE,
     ZERO,
+    Add,
     Apply,
     Conj,
     Cyclic,
@@ -381,9 +382,9 @@ class _IndexSearch:
                     yield from self.inside(child)
 
     def _needed(self, term: Term) -> Guards:
-        """The conditions without which a term is 0: its factors, and those of the tensors read among them.
+        """The conditions without which a term is 0: its factors, those of the tensors read, and of all terms of a sum.
 
-        Only of those that are read inside their axes: outside there is no element that would be 0.
+        Only of tensors that are read inside their axes: outside there is no element that would be 0.
         """
         if term not in self.needed:
             self.needed[term] = self._needed_by(term)
@@ -393,6 +394,10 @@ class _IndexSearch:
         match term:
             case Mul():
                 return frozenset().union(*map(self._needed, term.factors))
+            case Add():
+                return frozenset.intersection(*map(self._needed, term.terms))
+            case Sum(indices, body):
+                return frozenset(guard for guard in self._needed(body) if guard.free.isdisjoint(indices))
             case Conj(inner):
                 return self._needed(inner)
             case Apply(function) if isinstance(value := self.scope.get(function, function), Lambda):

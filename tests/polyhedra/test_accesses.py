@@ -215,6 +215,26 @@ def test_conditions_hold_through_the_tensors_that_have_them_as_factors() -> None
             np.testing.assert_allclose(read(x, w), shown(x, w))
 
 
+BESIDE_A_SUM = {  # of which all terms have a condition of the place
+    "([d ≥ 2] x[d] - [d ≥ 2] x[d]²) / y[d - 2]": lambda x, y: np.append([0, 0], (x[2:] - x[2:] ** 2) / y),
+    "y[d - 2] Σ_i [d ≥ 2] x[i]": lambda x, y: np.append([0, 0], y * x.sum()),
+}
+
+
+@pytest.mark.parametrize("body", BESIDE_A_SUM)
+def test_conditions_of_all_terms_of_a_sum_are_conditions_of_what_stands_beside_it(body: str) -> None:
+    x, y = np.array([1.0, 2.0, 3.0, -4.0, 5.0]), np.array([2.0, 0.5, -3.0])
+    read = cd.read(f"(x, y) ↦ d<5 ↦ {body}", {"x": V5, "y": cd.Space(3)})
+    np.testing.assert_allclose(read(x, y), BESIDE_A_SUM[body](x, y))
+    cd.testing.check_routes(read, x=x, y=y)
+
+
+@pytest.mark.parametrize("body", ["([d ≥ 2] x[d] - x[d]²) / y[d - 2]", "y[d - 2] Σ_i [i ≥ 2] x[i]"])
+def test_those_of_some_terms_or_of_what_is_summed_over_are_not(body: str) -> None:
+    with pytest.raises(IndexingError, match=r"axis 0 of y is read at d - 2 = -2 \(for d = 0\)"):
+        cd.read(f"(x, y) ↦ d<5 ↦ {body}", {"x": V5, "y": cd.Space(3)})
+
+
 def test_a_condition_of_another_index_is_none_of_what_is_read() -> None:
     def other_element(x: Vn, w: Vn):
         mask = cd.tensor(lambda i: cd.where(i + 1 < w.shape[0], w[i], 0))
