@@ -87,7 +87,7 @@ class Trace:
         """
         source = of or (array, 0)
         for variable, (known, which) in self._sources.items():
-            if known is source[0] and which == source[1]:
+            if _is_same(known, source[0]) and which == source[1]:
                 return variable
         space = Space(*array.shape, dtype=_element_type(array))
         variable = self.names.parameter(Var(name or name_of_value(source[0]) or "c", space))
@@ -123,6 +123,15 @@ class Trace:
     def _binder(self, name: str, domain: Domain | None) -> Binder:
         unique = self.names.fresh(Var(name, Whole())).name
         return Binder(name, Var(f"?{unique}", Whole()), domain, "its keyword" if domain else "", given=bool(domain))
+
+
+def _is_same(one: Array, other: Array) -> bool:
+    """Whether two arrays are one, or the same view of one, such as edges[:, 0] wherever it is written."""
+    return one is other or (one.base is not None and _view(one) == _view(other))
+
+
+def _view(array: Array) -> tuple[object, ...]:
+    return array.ctypes.data, array.shape, array.strides, array.dtype
 
 
 def _element_type(array: Array) -> type:

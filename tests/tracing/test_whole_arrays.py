@@ -172,6 +172,21 @@ def test_a_constant_is_read_with_indices() -> None:
     assert "NumPy asks for the numbers of a traced index" in caught.value.message
 
 
+def test_the_same_view_of_a_constant_is_one_constant_wherever_it_is_written() -> None:
+    edges = np.array([[0, 1], [1, 2], [2, 0], [3, 1]])
+    ends = edges[:, 0].copy()
+
+    @cd.program
+    def springs(x: cd.Space("n")):
+        return ((x[edges[:, 1]] - x[edges[:, 0]]) ** 2 * x[edges[:, 0]] * x[edges[:, 1]] * x[ends]).sum()
+
+    x = np.array([1.0, 3.0, -2.0, 0.5])
+    first, last = edges.T
+    np.testing.assert_allclose(springs(x), ((x[last] - x[first]) ** 2 * x[first] * x[last] * x[first]).sum())
+    assert list(springs.fixed) == ["c", "c2", "ends"]  # two arrays of equal elements may be changed apart
+    assert cd.testing.check_grad(springs, "x", x=x) < 1e-6
+
+
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "reshape": (lambda A: A.reshape(4, 2), "cannot be reshaped to (4, 2): the numbers of elements differ"),
     "two unknowns": (lambda A: A.reshape(-1, -1), "only one -1 can be worked out"),
