@@ -419,6 +419,14 @@ def laid_out_anew(x: cd.Space(12)):
     return (x.reshape(3, 4).T.reshape(-1) ** 3).sum()
 
 
+def kronecker(x: cd.Space(2, 2), p: cd.Space(4)):
+    return ((np.kron(x, x) @ p) ** 2).sum()
+
+
+def halves(x: cd.Space("2*n")):
+    return cd.sum(lambda i: cd.where(i % 2 == 0, x[i], 0)) ** 3
+
+
 def every_other(x: cd.Space("2*n")):
     return (x[::2] ** 3).sum()
 
@@ -437,6 +445,8 @@ def differences(x: cd.Space("n + 1")):
 
 NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "digits apart": (delta_solver, "taken_apart", lambda indices, factors: factors, laid_out_anew),
+    "indices within windows": (delta_solver, "counted_within", lambda product, names: product, kronecker),
+    "remainders of summed indices": (delta_solver, "counted_in_steps", lambda product, names: product, halves),
     "linear systems": (delta_solver, "together", lambda product, names: product, every_other),
     "axes around": (delta_solver, "around_axes", lambda product: product, turned_around),
     "whole cycles": (delta_solver, "one_by_one", lambda product, names: product, doubled),

@@ -6,8 +6,8 @@ In: index forms with their ranges. Out: solutions, bounds and verdicts in closed
 
 In the order in which data meets them: `diophantine` (the Smith normal form and all integer solutions), `affine`
 (linear forms in named integers, Fourier–Motzkin elimination), `linear_forms` (index expressions as such), `enclosures`
-(of these between numbers), `bounds_checks` (accesses that may leave their tensor), `index_array_checks`
-(indices that integer arrays hold).
+(of these between numbers), `lattices` (of those that congruences allow), `bounds_checks` (accesses that may leave their
+tensor), `index_array_checks` (indices that integer arrays hold).
 
 Invariant: all arithmetic is exact; where rationals decide instead of integers, the answer errs on the safe side.
 """
@@ -29,6 +29,7 @@ from combdiff.polyhedra.bounds_checks import Access, check, doubtful_accesses
 from combdiff.polyhedra.diophantine import hermite, smith
 from combdiff.polyhedra.enclosures import Enclosed, enclosed
 from combdiff.polyhedra.index_array_checks import Lookup, lookups
+from combdiff.polyhedra.lattices import Lattice, lattice_of, loosest, tightest
 from combdiff.polyhedra.linear_forms import (
     in_domain,
     is_inside,
@@ -46,6 +47,7 @@ __all__ = [
     "Bound",
     "Bounds",
     "Enclosed",
+    "Lattice",
     "Linear",
     "Lookup",
     "as_linear",
@@ -59,8 +61,10 @@ __all__ = [
     "in_domain",
     "integer_points",
     "is_inside",
+    "lattice_of",
     "linear",
     "lookups",
+    "loosest",
     "plain_congruence",
     "premises_of",
     "projected",
@@ -69,4 +73,5 @@ __all__ = [
     "symbol",
     "term_of",
     "tighten",
+    "tightest",
 ]

@@ -45,7 +45,7 @@ from combdiff.ir import (
     total,
     type_of,
 )
-from combdiff.polyhedra import enclosed, implied, is_inside, linear, premises_of
+from combdiff.polyhedra import enclosed, implied, is_inside, lattice_of, linear, loosest, premises_of
 
 
 class Digit(NamedTuple):
@@ -108,8 +108,11 @@ def _all_digits(indices: Sequence[Var], factors: Sequence[Term]) -> Iterator[Dig
                             yield from _with_larger(
                                 (condition,), whole, Digit(rest, 1, rest.type.size), indices, factors
                             )
+    lattice = lattice_of(factors)
     for form, room, conditions in enclosed(factors):
-        yield from _with_larger(conditions, form, Digit(None, 1, room + 1), indices, factors)
+        loose = loosest(linear(affine([(form, -1)], room)), lattice) + linear(form)
+        for width in sorted({room, int(loose.constant)}):
+            yield from _with_larger(conditions, form, Digit(None, 1, width + 1), indices, factors)
 
 
 def _divided(condition: Term, whole: Term, rest: Digit, indices: Sequence[Var], factors: Sequence[Term]) -> Digits:

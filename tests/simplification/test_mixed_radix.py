@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -19,7 +20,9 @@ from combdiff.ir import (
     Var,
     affine,
     affine_parts,
+    as_integer,
     element,
+    function,
     indicator,
     mul,
     total,
@@ -46,10 +49,25 @@ def conditions(draw: st.DrawFn) -> Term:
     return Delta(left, right, Range(10**6)) if parts else indicator(form)
 
 
-@given(st.lists(conditions(), min_size=1, max_size=3))
-def test_what_is_solved_in_several_units_has_its_value(factors: list[Term]) -> None:
+@st.composite
+def windows(draw: st.DrawFn) -> list[Term]:
+    """[0 ≤ i − 2j ≤ 1], and a number made of i − 2j: cos(i − 2j), or cos((d − i)/2 + j) of even d − i."""
+    index, other = draw(st.permutations(SUMMED))[:2]
+    form = affine([(index, draw(st.sampled_from([1, -1]))), (other, draw(st.sampled_from(UNITS)))])
+    form = affine([(form, 1)], draw(st.integers(-3, 3)))
+    read, more = form, list[Term]()
+    if draw(st.booleans()):
+        apart = affine([(draw(st.sampled_from(KEPT)), 1), (form, -1)])
+        read, more = affine([(apart, Fraction(1, 2))]), [indicator(apart, 2)]
+    room = draw(st.integers(0, 4))
+    ends = indicator(form), indicator(affine([(form, -1)], room))
+    return [*ends, *more, function("cos", as_integer(read))]
+
+
+@given(st.lists(conditions(), min_size=1, max_size=3), st.one_of(st.just([]), windows()))
+def test_what_is_solved_in_several_units_has_its_value(factors: list[Term], more: list[Term]) -> None:
     x = np.random.default_rng(1).normal(size=(4, 3, 2))
-    sum_ = SummedProduct(SUMMED, (*factors, element(X, SUMMED)))
+    sum_ = SummedProduct(SUMMED, (*factors, *more, element(X, SUMMED)))
     found = solve(sum_, Names(mul(*sum_.factors)))
     for place in product(range(6), range(-2, 3)):
         given_ = {**dict(zip(KEPT, place, strict=True)), X: x}

@@ -29,10 +29,13 @@ from combdiff.ir import (
     Indicator,
     Names,
     Range,
+    Symmetric,
+    Term,
     Unequal,
     Var,
     affine,
     affine_parts,
+    size_form,
     substitute,
 )
 from combdiff.planning.lowering.folds import fold
@@ -140,8 +143,9 @@ def view_reads(graph: Graph, value: LabelledStep) -> list[tuple[Read, ...]]:
         match step.operation:
             case ViewStep(positions=positions):
                 axes = zip(positions, graph.steps[step.operands[0]].axes, strict=True)
+                places = [_place(label) for label in one.labels]
                 reads = (
-                    (affine([*zip(one.labels, position.steps, strict=True)], position.start.constant), axis)
+                    (affine([*zip(places, position.steps, strict=True)], position.start.constant), axis)
                     for position, axis in axes
                     if isinstance(axis, Range) and position.divisor == 1
                     if not (position.start.symbols or position.wrap)
@@ -159,6 +163,12 @@ def view_reads(graph: Graph, value: LabelledStep) -> list[tuple[Read, ...]]:
         left += set(parts) - met
         met.update(parts)
     return found
+
+
+def _place(label: Var) -> Term:
+    """Which element of its axis an index is, the first of which is 0, as views count them."""
+    axis = domain_of(label)
+    return affine([(label, 1), (size_form(axis.bound), 1)]) if isinstance(axis, Symmetric) else label
 
 
 def _is_finite(factor: SizeFactor) -> bool:

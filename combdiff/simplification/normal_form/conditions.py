@@ -30,17 +30,20 @@ from combdiff.ir import (
     is_index,
 )
 from combdiff.polyhedra import (
+    Lattice,
     Linear,
     contradictory,
     enclosed,
     implied,
+    lattice_of,
     linear,
+    loosest,
     plain_congruence,
     premises_of,
     prune,
     symbol,
     term_of,
-    tighten,
+    tightest,
 )
 
 
@@ -92,10 +95,10 @@ def plain_conditions(factors: Sequence[Term]) -> Sequence[Term]:
     indicators = [f for f in conditions if isinstance(f, Indicator)]
     congruences = [c for f in indicators if f.modulus if (c := plain_congruence(f)) is not ONE]
     lattice = lattice_of(congruences)
-    bounds = tuple(sorted((on_lattice(linear(f.form), lattice) for f in indicators if not f.modulus), key=str))
+    bounds = sorted((tightest(linear(f.form), lattice) for f in indicators if not f.modulus), key=str)
     apart = {linear(f.form): f for f in conditions if isinstance(f, Unequal) and not f.cycle}
-    premises = [*(on_lattice(form, lattice) for form in premises_of(variables.values())), *_equal_sides(equal)]
-    found = _pruned(bounds, tuple(apart), tuple(premises))
+    premises = [*(tightest(form, lattice) for form in premises_of(variables.values())), *_equal_sides(equal)]
+    found = _pruned(_told_on(lattice, bounds, premises), tuple(apart), tuple(premises))
     if found is None:
         return [ZERO]
     around = [f for f in conditions if isinstance(f, Unequal) and f.cycle]
@@ -103,29 +106,22 @@ def plain_conditions(factors: Sequence[Term]) -> Sequence[Term]:
     return [f for f in factors if f not in conditions] + chosen + list(dict.fromkeys((*around, *congruences)))
 
 
+def _told_on(lattice: Lattice, bounds: Sequence[Linear], premises: Sequence[Linear]) -> tuple[Linear, ...]:
+    """The bounds that points of a lattice may fail that meet the others: i − j ≥ −1 tells that an even i − j is ≥ 0."""
+    left = list(dict.fromkeys(bounds))
+    for bound in bounds if lattice else ():
+        others = [other for other in left if other is not bound]
+        loose = loosest(bound, lattice)
+        if loose != bound and implied(loose, [*others, *premises]):
+            left = others
+    return tuple(left)
+
+
 def _equal_sides(deltas: Iterable[Delta]) -> Iterator[Linear]:
     """What δ's say: `i − j ≥ 0` and `j − i ≥ 0` for δ(i, j)."""
     for each in deltas:
         form = linear(affine([(each.left, 1), (each.right, -1)]))
         yield from (form, form.scale(-1))
-
-
-Lattice = Sequence[tuple[Linear, int]]
-
-
-def lattice_of(congruences: Iterable[Term]) -> Lattice:
-    """What plain congruences say is a multiple, and of what."""
-    return [(linear(f.form), f.modulus) for f in congruences if isinstance(f, Indicator)]
-
-
-def on_lattice(bound: Linear, lattice: Lattice) -> Linear:
-    """`d ≥ 0` as `d ≥ 1` where a condition says that d is odd: the same points."""
-    bound = tighten(bound)
-    for form, modulus in lattice:
-        for turned in (form, form.scale(-1)):
-            if turned.coefficients == bound.coefficients:
-                return bound - (bound.constant - turned.constant) % modulus
-    return bound
 
 
 def _on_the_real_line(condition: Indicator | Unequal) -> bool:

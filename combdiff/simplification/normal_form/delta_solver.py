@@ -44,7 +44,13 @@ from combdiff.simplification.normal_form.conditions import (
 )
 from combdiff.simplification.normal_form.cyclic_deltas import counted_sizes, one_by_one, unit_steps, whole_turns
 from combdiff.simplification.normal_form.linear_systems import is_equation, together
-from combdiff.simplification.normal_form.mixed_radix import as_one, taken_apart, without_tiles
+from combdiff.simplification.normal_form.mixed_radix import (
+    as_one,
+    counted_in_steps,
+    counted_within,
+    taken_apart,
+    without_tiles,
+)
 
 
 def solve(product: SummedProduct, names: Names) -> SummedProduct:
@@ -55,7 +61,8 @@ def solve(product: SummedProduct, names: Names) -> SummedProduct:
         before = product  # that an index is taken may make of conditions a δ
         product = together(one_by_one(whole_turns(_plainly(product), names), names), names)
         product = _plainly_around(product)
-    product = as_one(without_tiles(product), names)
+    product = counted_in_steps(counted_within(without_tiles(product), names), names)
+    product = as_one(product, names)
     return SummedProduct(product.indices, tuple(plain_conditions(product.factors)))
 
 

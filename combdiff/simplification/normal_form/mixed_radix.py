@@ -5,6 +5,8 @@
     [3d + 2j − 2k ≡ 0 (mod 6)]           becomes   [d ≡ 0 (mod 2)] [j − k ≡ 0 (mod 3)]
     [0 ≤ d − 2j ≤ 1] [0 ≤ d − 2k ≤ 1]    tells     δ(j, k)
     Σ_j [0 ≤ d − 3j ≤ 2]                 becomes   [0 ≤ d < 3m]                 j < m
+    Σ_l [0 ≤ l − 2j ≤ 1] f(l, l − 2j)    becomes   Σ_{k<2} f(2j + k, k)
+    Σ_l [l ≡ 0 (mod 2)] f(l)             becomes   Σ_k f(2k)
     Σ_{i,j} f(3i + j)                    becomes   Σ_k f(k)                     j < 3
 
 So each asks for as few indices as it can, and the solver has equations with small coefficients.
@@ -25,6 +27,7 @@ from combdiff.ir import (
     Indicator,
     Names,
     Range,
+    Size,
     SummedProduct,
     Term,
     Var,
@@ -34,17 +37,16 @@ from combdiff.ir import (
     indicator,
     remembered,
     size_form,
+    size_of_parts,
+    size_parts,
     size_sum,
     substitute,
     subterms,
 )
-from combdiff.polyhedra import enclosed, implied, linear, plain_congruence, premises_of
+from combdiff.polyhedra import Lattice, enclosed, implied, is_inside, lattice_of, linear, loosest, premises_of, tightest
 from combdiff.simplification.normal_form.conditions import (
-    Lattice,
     compares_whole_numbers,
     is_counted,
-    lattice_of,
-    on_lattice,
     vanishing,
 )
 
@@ -54,7 +56,7 @@ MOST_WAYS = 4  # parts of an index expression of which each is reduced either wa
 def taken_apart(indices: Sequence[Var], factors: Sequence[Term]) -> Sequence[Term]:
     """The factors with each condition as several on fewer indices, where it is such, and what windows say."""
     factors = [part for f in factors for part in _by_primes(f)]
-    lattice = lattice_of(plain_congruence(f) for f in factors if isinstance(f, Indicator) and f.modulus)
+    lattice = lattice_of(factors)
     factors = [part for f in factors for part in (_by_digits_on(f, lattice) if lattice else _by_digits(f))]
     return [*factors, *_in_one_window(indices, factors)]
 
@@ -106,7 +108,7 @@ def _by_digits_on(factor: Term, lattice: Lattice) -> tuple[Term, ...]:
             great = affine([(form, Fraction(1, base)), (small, Fraction(-1, base))], Fraction(-offset, base))
             if not is_counted(small) or not is_counted(great):
                 continue
-            premises = [on_lattice(premise, lattice) for premise in premises_of(small.free)]
+            premises = [tightest(premise, lattice) for premise in premises_of(small.free)]
             for turns in (floor(Fraction(offset, base)), ceil(Fraction(offset, base))):
                 low, high = linear(affine([(small, 1)], offset - turns * base)), affine([(great, 1)], turns)
                 if not implied(low.scale(-1) + (base - 1), premises):
@@ -154,12 +156,13 @@ def _in_one_window(indices: Sequence[Var], factors: Sequence[Term]) -> Iterator[
 
 def without_tiles(product: SummedProduct) -> SummedProduct:
     """The product without indices that only say in which tile something is: Σ_j [0 ≤ d − 3j ≤ 2] is [0 ≤ d < 3m]."""
+    lattice = lattice_of(product.factors)
     for index in product.indices:
         asked = [f for f in product.factors if index in f.free]
         if len(asked) != 2 or not isinstance(index.type, Range):
             continue
         for form, room, conditions in enclosed(asked):
-            width = room + 1
+            width = int((loosest(linear(affine([(form, -1)], room)), lattice) + linear(form)).constant) + 1
             if dict(affine_parts(form)[0])[index] == -width:
                 place = affine([(form, 1), (index, width)])
                 end = indicator(affine([(size_form(index.type.size), width), (place, -1)], -1))
@@ -167,6 +170,53 @@ def without_tiles(product: SummedProduct) -> SummedProduct:
                 left = [i for i in product.indices if i is not index]
                 return without_tiles(SummedProduct.over(left, [indicator(place), end, *rest]))
     return product
+
+
+def counted_within(product: SummedProduct, names: Names) -> SummedProduct:
+    """The product with an index of its own for what two conditions enclose, where index expressions are made of that.
+
+    Σ_l [0 ≤ l − 2j ≤ 1] x[l] y[l − 2j] is Σ_{k<2} x[2j + k] y[k].
+    """
+    for form, room, conditions in enclosed(product.factors):
+        rest = [f for f in product.factors if f not in conditions]
+        for index, share in affine_parts(form)[0]:
+            if index not in product.indices or abs(share) != 1 or len(form.free) == 1:
+                continue
+            place = names.fresh(Var(index.name, Range(room + 1)))
+            value = affine([(place, share), (form, -share), (index, 1)])
+            places = {n for f in rest for n in subterms(f) if isinstance(n, Affine) and index in n.free}
+            shorter = any(len(substitute(n, {index: value}).free) < len(n.free) for n in places)
+            if shorter and is_inside(value, index.type):
+                left = [place if i is index else i for i in product.indices]
+                factors = [substitute(f, {index: value}) for f in rest]
+                return counted_within(SummedProduct.over(left, factors), names)
+    return product
+
+
+def counted_in_steps(product: SummedProduct, names: Names) -> SummedProduct:
+    """The product without congruences on one summed index: Σ_i [i mod 2 = 0] f(i) is Σ_j f(2j)."""
+    for condition in product.factors:
+        if not isinstance(condition, Indicator) or not (size := condition.modulus) or len(condition.form.free) > 1:
+            continue
+        ((index, share),), offset = affine_parts(condition.form)
+        if index in product.indices and isinstance(index.type, Range) and share == 1:
+            first = int(-offset) % size
+            many = _quotient(size_sum((index.type.size, 1), (size - 1 - first, 1)), size)
+            if many is not None:
+                step = names.fresh(Var(index.name, Range(many)))
+                value = affine([(step, size)], first)
+                rest = [substitute(f, {index: value}) for f in product.factors if f is not condition]
+                left = [step if i is index else i for i in product.indices]
+                return counted_in_steps(SummedProduct.over(left, rest), names)
+    return product
+
+
+def _quotient(size: Size, number: int) -> Size | None:
+    """The whole part of a size, which is not negative, by a number; None where it depends on what names stand for."""
+    parts, offset = size_parts(size)
+    if any(many % number for many in parts.values()):
+        return None
+    return size_of_parts({name: many // number for name, many in parts.items()}, offset // number)
 
 
 def as_one(product: SummedProduct, names: Names) -> SummedProduct:

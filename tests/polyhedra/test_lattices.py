@@ -1,0 +1,36 @@
+"""Bounds on lattices: however they are written, the same points meet them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from combdiff.ir import Range, Var, affine, indicator
+from combdiff.polyhedra import lattice_of, linear, loosest, tightest
+
+D, J = Var("d", Range("n")), Var("j", Range("m"))
+FORMS = st.tuples(st.integers(-6, 6), st.integers(-6, 6), st.integers(-6, 6))
+
+
+def test_examples() -> None:
+    lattice = lattice_of([indicator(D, 3)])
+    bound = linear(affine([(D, 1), (J, -6)], -1))
+    assert tightest(bound, lattice) == bound - 2
+    assert loosest(bound, lattice) == bound
+    assert loosest(bound - 2, lattice) == bound
+    other = linear(affine([(D, 1), (J, 1)]))
+    assert tightest(other, lattice) == loosest(other, lattice) == other
+
+
+@given(FORMS, FORMS, st.integers(2, 6))
+def test_the_same_points_meet_them(form: tuple[int, ...], known: tuple[int, ...], modulus: int) -> None:
+    written, congruence = (affine([(D, a), (J, b)], c) for a, b, c in (form, known))
+    lattice = lattice_of([indicator(congruence, modulus)])
+    bounds = [change(linear(written), lattice) for change in (tightest, loosest)]
+    for d, j in product(range(12), range(-4, 5)):
+        at = {"d": d, "j": j}
+        if linear(congruence).evaluate(at) % modulus == 0:
+            expected = linear(written).evaluate(at) >= 0
+            assert [bound.evaluate(at) >= 0 for bound in bounds] == [expected, expected]
