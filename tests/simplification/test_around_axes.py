@@ -171,18 +171,24 @@ def test_digits_are_those_of_indices_that_count() -> None:
             assert cd.testing.check_grad(f, wrt, x=x, y=y, z=z) < 1e-7
 
 
+@cd.program
+def residual(w: cd.Space("n", "m"), psi: cd.Space("n", "m")):
+    slope = np.roll(psi, -1, 1) - np.roll(psi, 1, 1)
+    new = w + 0.1 * slope * (np.roll(w, -1, 0) - np.roll(w, 1, 0)) + np.roll(w, 1, 1)
+    return np.sum(new**2)
+
+
+FIELDS = dict(zip(("w", "psi"), np.random.default_rng(0).normal(size=(2, 4, 5)), strict=True))
+
+
 def test_what_is_read_around_several_ends_is_computed_once() -> None:
     """A residual of a finite-difference scheme, and not the whole of it at each of its neighbours."""
+    assert str(cd.grad(residual, "w")).endswith("+ 2 new[d,e] + 2 new[d,(e + 1) mod m]")
+    for wrt in FIELDS:
+        assert cd.testing.check_grad(residual, wrt, **FIELDS) < 1e-6
 
-    @cd.program
-    def f(w: cd.Space("n", "m"), psi: cd.Space("n", "m")):
-        slope = np.roll(psi, -1, 1) - np.roll(psi, 1, 1)
-        new = w + 0.1 * slope * (np.roll(w, -1, 0) - np.roll(w, 1, 0)) + np.roll(w, 1, 1)
-        return np.sum(new**2)
 
-    rng = np.random.default_rng(0)
-    arrays = {"w": rng.normal(size=(4, 5)), "psi": rng.normal(size=(4, 5))}
-    assert str(cd.grad(f, "w")).endswith("+ 2 new[d,e] + 2 new[d,(e + 1) mod m]")
-    for wrt in arrays:
-        assert cd.testing.check_grad(f, wrt, **arrays) < 1e-6
-        cd.testing.check_routes(cd.grad(f, wrt), **arrays)
+@pytest.mark.thorough
+@pytest.mark.parametrize("wrt", FIELDS)
+def test_so_are_its_second_derivatives(wrt: str) -> None:
+    cd.testing.check_routes(cd.grad(residual, wrt), **FIELDS)
