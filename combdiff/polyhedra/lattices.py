@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from combdiff.ir import Indicator, Term
 from combdiff.polyhedra.affine import Linear, tighten
+from combdiff.polyhedra.enclosures import Enclosed
 from combdiff.polyhedra.linear_forms import linear, plain_congruence
 
 Lattice = Sequence[tuple[Linear, int]]
@@ -31,10 +32,15 @@ def tightest(bound: Linear, lattice: Lattice) -> Linear:
 
 
 def loosest(bound: Linear, lattice: Lattice) -> Linear:
-    """`d ≥ 1` as `d ≥ 0` where a condition says that d is odd: the same points."""
-    bound = tighten(bound)
+    """`d ≥ 1` as `d ≥ 0` where a condition says that d is odd: the same points. No coefficient changes."""
     step = _step(bound, lattice)
     return bound + (step[0] - 1 - step[1]) if step else bound
+
+
+def loosest_room(each: Enclosed, lattice: Lattice) -> int:
+    """What an enclosed expression may be at most, by a bound as loose as can be: 4 where it is odd and at most 3."""
+    form = linear(each.form)
+    return int((loosest(form.scale(-1) + each.room, lattice) + form).constant)
 
 
 def _step(form: Linear, lattice: Lattice) -> tuple[int, int] | None:

@@ -45,7 +45,7 @@ from combdiff.ir import (
     total,
     type_of,
 )
-from combdiff.polyhedra import enclosed, implied, is_inside, lattice_of, linear, loosest, premises_of
+from combdiff.polyhedra import enclosed, implied, is_inside, lattice_of, linear, loosest_room, premises_of
 
 
 class Digit(NamedTuple):
@@ -109,10 +109,9 @@ def _all_digits(indices: Sequence[Var], factors: Sequence[Term]) -> Iterator[Dig
                                 (condition,), whole, Digit(rest, 1, rest.type.size), indices, factors
                             )
     lattice = lattice_of(factors)
-    for form, room, conditions in enclosed(factors):
-        loose = loosest(linear(affine([(form, -1)], room)), lattice) + linear(form)
-        for width in sorted({room, int(loose.constant)}):
-            yield from _with_larger(conditions, form, Digit(None, 1, width + 1), indices, factors)
+    for each in enclosed(factors):
+        for room in sorted({each.room, loosest_room(each, lattice)}):
+            yield from _with_larger(each.conditions, each.form, Digit(None, 1, room + 1), indices, factors)
 
 
 def _divided(condition: Term, whole: Term, rest: Digit, indices: Sequence[Var], factors: Sequence[Term]) -> Digits:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from combdiff.ir import Range, Var, affine, indicator
-from combdiff.polyhedra import lattice_of, linear, loosest, tightest
+from combdiff.polyhedra import enclosed, lattice_of, linear, loosest, loosest_room, tightest
 
 D, J = Var("d", Range("n")), Var("j", Range("m"))
 FORMS = st.tuples(st.integers(-6, 6), st.integers(-6, 6), st.integers(-6, 6))
@@ -22,6 +22,15 @@ def test_examples() -> None:
     assert loosest(bound - 2, lattice) == bound
     other = linear(affine([(D, 1), (J, 1)]))
     assert tightest(other, lattice) == loosest(other, lattice) == other
+
+
+def test_the_room_of_what_counts_by_twos_is_no_wider_than_it_was() -> None:
+    form = affine([(D, 2), (J, -2)])
+    ends = [indicator(form), indicator(affine([(form, -1)], 2))]
+    assert [loosest_room(each, ()) for each in enclosed(ends)] == [2, 2]
+    assert {loosest_room(each, lattice_of([indicator(D, 3), indicator(J, 3)])) for each in enclosed(ends)} == {2}
+    odd = [indicator(D), indicator(affine([(D, -1)], 3)), indicator(affine([(D, 1)], 1), 2)]
+    assert [loosest_room(each, lattice_of(odd)) for each in enclosed(odd)] == [4, 3]
 
 
 @given(FORMS, FORMS, st.integers(2, 6))

@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from combdiff.ir import (
@@ -64,10 +64,23 @@ def windows(draw: st.DrawFn) -> list[Term]:
     return [*ends, *more, function("cos", as_integer(read))]
 
 
-@given(st.lists(conditions(), min_size=1, max_size=3), st.one_of(st.just([]), windows()))
-def test_what_is_solved_in_several_units_has_its_value(factors: list[Term], more: list[Term]) -> None:
+def wide(step: int, room: int) -> list[Term]:
+    """[0 ≤ step d − step i ≤ room]"""
+    form = affine([(KEPT[0], step), (SUMMED[0], -step)])
+    return [indicator(form), indicator(affine([(form, -1)], room))]
+
+
+@given(
+    st.lists(conditions(), min_size=1, max_size=3),
+    st.one_of(st.just([]), windows()),
+    st.sampled_from([[element(X, SUMMED)], []]),  # indices that nothing reads say where something is
+)
+@example(wide(2, 2), [], [])
+@example(wide(2, 1), [], [])
+@example(wide(3, 5), [], [])
+def test_what_is_solved_in_several_units_has_its_value(factors: list[Term], more: list[Term], read: list[Term]) -> None:
     x = np.random.default_rng(1).normal(size=(4, 3, 2))
-    sum_ = SummedProduct(SUMMED, (*factors, *more, element(X, SUMMED)))
+    sum_ = SummedProduct(SUMMED, (*factors, *more, *read))
     found = solve(sum_, Names(mul(*sum_.factors)))
     for place in product(range(6), range(-2, 3)):
         given_ = {**dict(zip(KEPT, place, strict=True)), X: x}

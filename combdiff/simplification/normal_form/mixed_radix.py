@@ -43,12 +43,18 @@ from combdiff.ir import (
     substitute,
     subterms,
 )
-from combdiff.polyhedra import Lattice, enclosed, implied, is_inside, lattice_of, linear, loosest, premises_of, tightest
-from combdiff.simplification.normal_form.conditions import (
-    compares_whole_numbers,
-    is_counted,
-    vanishing,
+from combdiff.polyhedra import (
+    Lattice,
+    enclosed,
+    implied,
+    is_inside,
+    lattice_of,
+    linear,
+    loosest_room,
+    premises_of,
+    tightest,
 )
+from combdiff.simplification.normal_form.conditions import compares_whole_numbers, is_counted, vanishing
 
 MOST_WAYS = 4  # parts of an index expression of which each is reduced either way around
 
@@ -161,12 +167,12 @@ def without_tiles(product: SummedProduct) -> SummedProduct:
         asked = [f for f in product.factors if index in f.free]
         if len(asked) != 2 or not isinstance(index.type, Range):
             continue
-        for form, room, conditions in enclosed(asked):
-            width = int((loosest(linear(affine([(form, -1)], room)), lattice) + linear(form)).constant) + 1
-            if dict(affine_parts(form)[0])[index] == -width:
-                place = affine([(form, 1), (index, width)])
+        for each in enclosed(asked):
+            width = loosest_room(each, lattice) + 1
+            if dict(affine_parts(each.form)[0])[index] == -width:
+                place = affine([(each.form, 1), (index, width)])
                 end = indicator(affine([(size_form(index.type.size), width), (place, -1)], -1))
-                rest = [f for f in product.factors if f not in conditions]
+                rest = [f for f in product.factors if f not in each.conditions]
                 left = [i for i in product.indices if i is not index]
                 return without_tiles(SummedProduct.over(left, [indicator(place), end, *rest]))
     return product
