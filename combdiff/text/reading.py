@@ -12,17 +12,15 @@ other, a TextError names the place.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property, reduce
-from itertools import combinations, pairwise, permutations, product
+from itertools import pairwise, permutations, product
 from math import inf, nan, pi
 from typing import Any
 
-from combdiff.errors import SpaceError, shown
 from combdiff.ir import (
     AFTER,
     BEFORE,
@@ -56,7 +54,6 @@ from combdiff.ir import (
     Whole,
     add,
     affine,
-    affine_parts,
     apply,
     as_integer,
     canonical_names,
@@ -74,13 +71,11 @@ from combdiff.ir import (
     lambda_,
     let,
     mul,
-    names_in,
     negate,
     power,
     power_of,
     relation,
     show_axis,
-    size_of_parts,
     size_parts,
     size_sum,
     substitute,
@@ -93,7 +88,6 @@ from combdiff.ir import (
 from combdiff.ir import Function as Map
 from combdiff.printing import (
     FOLDS,
-    GREEK_NAMES,
     SHOWN_AS,
     Arrow,
     BigSum,
@@ -124,9 +118,37 @@ from combdiff.printing import (
 )
 from combdiff.records import dataclass
 from combdiff.text.components import Component, Elements, joined
-from combdiff.text.formulas import Formula, formula
-from combdiff.text.grammar import declarations_of, is_calculus, refuse_large
-from combdiff.text.places import Span, TextError, quoted
+from combdiff.text.denotations import (
+    BoundIndex,
+    Cell,
+    DefinedTensor,
+    Denotation,
+    Element,
+    NamedTensor,
+    Scope,
+    Symbol,
+    at_point,
+    number_of,
+    tensor_of,
+)
+from combdiff.text.formulas import Formula
+from combdiff.text.index_forms import (
+    Linear,
+    Sides,
+    at_bounds,
+    between,
+    combined,
+    compared_indices,
+    coordinate_of,
+    greatest,
+    index_alone,
+    limit,
+    names_of,
+    sizes_of,
+    term_of,
+    variable_of,
+)
+from combdiff.text.places import Span, TextError
 from combdiff.text.recurrences import BoundTensors, MisreadError, Recurrence, blocks, defined
 
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
@@ -150,11 +172,7 @@ RELATIONS = {
     "≠": ("not_equal", False),
 }
 """Comparisons of numbers as relations, some with their sides exchanged."""
-TYPED = str.maketrans("’′−", "''-")  # what phones and typeset pages have for the signs of a keyboard
 STRICT = {"≥": "<", "≤": ">"}  # what is a comparison's opposite where both stand in a text
-MOST_GUESSED = 8  # vectors without a Space of which some are tried as scalars
-USUAL = re.compile(rf"(?:[a-g]|lam|{'|'.join(GREEK_NAMES)})\d*")  # names that are as often those of scalars
-MOST_USUAL, LONGEST_USUAL = 4, 500  # names, and characters of a text, for which all choices of scalars are tried
 BY_TENSOR = "by each element divides ./, by a matrix * inv(A)"
 TO_TENSOR = "a transpose is A' or Aᵀ; to the power of each element is .^"
 MOST_POWERS = 64  # of a matrix, which is written out as a product
@@ -168,250 +186,21 @@ class Printed:
     inner: tuple[str, ...]
 
 
-def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Printed:
-    """The program of a print, in index notation or matrix notation; `spaces` gives the Spaces of names.
-
-    Raises TextError, with line and column, for a text that is not of the language or does not tell all domains, and
-    SpaceError for what is no Space.
-    """
-    refuse_large(text)
-    text = text.translate(TYPED)
-    _check_spaces(spaces)
-    declared, rest = declarations(text)
-    known = {**(spaces or {}), **declared}
-    try:
-        return _of_least_order(rest, known) or _PrintReader(formula(rest, known), known).program()
-    except TextError:
-        with suppress(TextError):
-            if (found := _with_scalars(rest, known)) is not None:
-                return found
-        _refuse_misdeclared(text)
-        raise
-    except RecursionError:
-        raise TextError("the text is too deeply nested", text) from None
-
-
-def _check_spaces(spaces: object) -> None:
-    hint = 'give the Space of each name: {"x": cd.Space("n")}'
-    if spaces is not None and not isinstance(spaces, Mapping):
-        raise SpaceError(f"the Spaces of names are {shown(spaces)}", hint=hint)
-    for name, space in (spaces or {}).items():
-        if not isinstance(name, str) or not isinstance(space, Space | Map):
-            raise SpaceError(f"the Space of {shown(name)} is {shown(space)}", hint=hint)
-
-
 def _is_field(tensor: NamedTensor) -> bool:
     """Whether the places at which a tensor has values are real numbers: f(t), where others are read at A[i]."""
     return any(isinstance(cell.domain, Real) for cell in tensor.cells or ())
 
 
-def _of_least_order(text: str, known: dict[str, Space | Map]) -> Printed | None:
-    """A formula of matrices with those of its `USUAL` names as scalars that make the result of the least order, and
-    of these readings the one with the fewest scalars: c in `c*xᵀ*x`, none in `A⁻¹*b`.
-
-    What is transposed, or multiplied element by element, is a vector. Nothing where there is no choice, or a tie.
-    """
-    names = [name for name in _small_names(text, known) if USUAL.fullmatch(name)]
-    by_elements = re.findall(r"\b([a-z]\w*)\s*(?:⊙|⊘|\.[*/^])|(?:⊙|⊘|\.[*/])\s*([a-z]\w*)", text)
-    names = [name for name in names if not any(name in pair for pair in by_elements)]
-    if not names:
-        return None
-    is_small = len(names) <= MOST_USUAL and len(text) <= LONGEST_USUAL
-    counts = range(len(names) + 1) if is_small else (0, len(names))
-    chosen = [frozenset(each) for many in counts for each in combinations(names, many)]
-    found = [(_order(read), len(each), read) for each in chosen if (read := _tried(text, known, each)) is not None]
-    least = min((each[:2] for each in found), default=None)
-    best = [read for *each, read in found if tuple(each) == least]
-    return best[0] if len(best) == 1 else None
-
-
-def _order(read: Printed) -> int:
-    space = type_of(read.term.body)
-    return len(space.axes) if isinstance(space, Space) else 0
-
-
-def _small_names(text: str, known: dict[str, Space | Map]) -> list[str]:
-    """The names in a formula of matrices that nothing declares and that may be scalars; none in index notation."""
-    if "[" in text or "↦" in text or "->" in text:
-        return []
-    no_scalars = known.keys() | TABLE.keys() | set(re.findall(r"\b([a-z]\w*)['ᵀ†]", text))
-    return [word for word in dict.fromkeys(re.findall(r"\b[a-z]\w*", text)) if word not in no_scalars]
-
-
-def _with_scalars(text: str, known: dict[str, Space | Map]) -> Printed | None:
-    """A formula of matrices with as few of its vectors taken for scalars as let the orders agree: c in `x'*A*x + c`.
-
-    What is transposed is no scalar. Nothing where that leaves a choice, or where indices tell the orders.
-    """
-    names = _small_names(text, known)[:MOST_GUESSED]
-    for many in (1, 2):
-        found = [
-            read for chosen in combinations(names, many) if (read := _tried(text, known, frozenset(chosen))) is not None
-        ]
-        if found:
-            return found[0] if len(found) == 1 else None
-    return None
-
-
-def _tried(text: str, known: dict[str, Space | Map], scalars: frozenset[str]) -> Printed | None:
-    reader = _PrintReader(formula(text), known, scalars)
-    try:
-        read = reader.program()
-    except TextError:
-        return None
-    return read if scalars <= reader.parameters.keys() else None
-
-
 # --- declarations in front -----------------------------------------------------------------------------------------
-
-WORDS = {"symmetric": "A[i,j] = A[j,i]", "antisymmetric": "A[i,j] = -A[j,i]", "hermitian": "A[i,j] = conj(A[j,i])"}
-KINDS: dict[str, type] = {"complex": complex, "integer": int, "hermitian": complex}
-_EQUATIONS = r"((?:;(?:[^;()\n]|\([^()\n]*\))*)*)"
-_DECLARED = (
-    r"([^\W\d]\w*+)((?:\s++(?:symmetric|antisymmetric|hermitian|complex|integer|scalar))*+)"
-    rf"(?:\s*+\(([\w\s,]*+){_EQUATIONS}\)|(?<=\bscalar))"
-)
-_END = r"(?:\s*+;|[^\S\n]*+\n)"  # of a line of declarations
-# `f(x)` alone on a line is no declaration where the next line goes on with it.
-_NEXT = rf"(?:\s*+,\s*+{_DECLARED}|{_END}\s*+{_DECLARED}(?!{_END}\s*+[-+]))"
-_LINE = re.compile(rf"\s*+{_DECLARED}{_NEXT}*{_END}(?=\s*+\S)")
-_LIKE_DECLARED = r"[^\W\d]\w*(?:[^\S\n]+[^\W\d]\w*)*(?:[^\S\n]*(?:\([^()\n]*\)|\[[^][\n]*\]))?"
-_ONE = rf"{_LIKE_DECLARED}[^\S\n]*"
-_LIKE_A_LINE = re.compile(rf"\s*{_ONE}(?:,[^\S\n]*(?:{_ONE})?)*(?:\n|;)(?=\s*[^\s+-])")
-
-
-def declarations(text: str) -> tuple[dict[str, Space], str]:
-    """The Spaces that the first lines declare, `A symmetric (n, n), x (n)`, and the text with those lines blank.
-
-    Other symmetries stand behind the sizes: `R (n, n, n; R[i,j,k] = -R[j,i,k]; R[i,j,k] = R[k,j,i])`.
-    """
-    line = _LINE.match(text.rstrip()) if isinstance(text, str) else None
-    if line is None:
-        return {}, text
-    found = {}
-    for part in re.finditer(_DECLARED, line[0]):
-        name, words, within = part[1], part[2].split(), part[3] or ""  # a scalar may have no brackets
-        sizes = [size.strip() for size in within.split(",") if size.strip()]
-        if "scalar" in words and sizes:
-            raise TextError(f"{name}: a scalar has no axes", text, part.start(1), f"write {name} ()")
-        dtype = next((KINDS[word] for word in words if word in KINDS), float)
-        axes = [int(size) if size.isdecimal() else size for size in sizes]
-        symmetry = [WORDS[word] for word in words if word in WORDS]
-        symmetry += [equation.strip() for equation in (part[4] or "").split(";") if equation.strip()]
-        try:
-            found[name] = Space(*axes, dtype=dtype, symmetry=symmetry)
-        except SpaceError as problem:
-            raise TextError(f"{name}: {problem.message}", text, part.start(1), problem.hint) from None
-    return found, re.sub(r"[^\n]", " ", line[0]) + text[line.end() :]
-
-
-def _refuse_misdeclared(text: str) -> None:
-    """Refuse a first line that seems to declare tensors, at the first of them that it does not."""
-    line = _LIKE_A_LINE.match(text.rstrip())
-    if line is None or _LINE.match(text) or not re.search(r"[(,]", line[0]):
-        return
-    hint = "write A (m, n), S symmetric (n, n), H hermitian (n, n), z complex (n), c (): names, then sizes"
-    for part in re.finditer(_LIKE_DECLARED, line[0]):
-        if not re.fullmatch(_DECLARED, part[0]):
-            raise TextError(f"{quoted(part[0])} declares no tensor", text, part.start(), hint)
-    raise TextError("the declarations end with a comma", text, len(line[0].rstrip(" ;\n")) - 1, hint)
-
-
-def declared_part(text: str) -> tuple[int, int]:
-    """Where the declarations of a text in any of the languages begin and end; twice 0 where there are none."""
-    if is_calculus(text):
-        return declarations_of(text)
-    line = _LINE.match(text.rstrip())
-    if line is None:
-        return 0, 0
-    return len(line[0]) - len(line[0].lstrip()), len(line[0].rstrip().rstrip(";"))
 
 
 # --- what names stand for ------------------------------------------------------------------------------------------
 
 
-class Cell:
-    """The domain of an axis or index, which may not be known yet; cells that are one share their root."""
-
-    def __init__(self, domain: Domain | None = None) -> None:
-        self._root: Cell | None = None
-        self._domain = domain
-
-    def root(self) -> Cell:
-        """The cell that stands for all that are one with this."""
-        return self if self._root is None else self._root.root()
-
-    @property
-    def domain(self) -> Domain | None:
-        """The domain, None where it is not known."""
-        return self.root()._domain
-
-    def join(self, other: Cell) -> bool:
-        """Make two cells one; whether their domains agree."""
-        one, two = self.root(), other.root()
-        if one is two:
-            return True
-        if one._domain is not None and two._domain is not None and one._domain != two._domain:
-            return False
-        one._domain = one._domain or two._domain
-        two._root = one
-        return True
-
-
-@dataclass(eq=False)
-class BoundIndex:
-    """A bound index; `var` is the variable that stands for it where terms are made."""
-
-    name: str
-    cell: Cell
-    doc: Doc
-    written: bool = False  # whether its domain is written with it
-    var: Var | None = None
-
-
-@dataclass(eq=False)
-class NamedTensor:
-    """A parameter or definition; the order of one without a Space follows from its first use."""
-
-    name: str
-    cells: tuple[Cell, ...] | None
-    dtype: type
-    space: Space | None = None
-    var: Var | None = None
-
-
-@dataclass(frozen=True)
-class Denotation:
-    """A tensor or number: its axes, its element at indices, and the whole where there is a term for it."""
-
-    cells: tuple[Cell, ...]
-    element: Element
-    whole: Callable[[], Term] | None = None
-    row: bool = False  # a vector that was transposed
-    square: Element | None = None  # of a norm: what stands under its root
-
-
-Element = Callable[[tuple[Term, ...]], Term]
-
-
-@dataclass(frozen=True)
-class DefinedTensor:
-    """A definition, or the boundary value or step of a state of an iteration, which may be its last one."""
-
-    symbol: NamedTensor
-    value: Denotation
-    iteration: Recurrence | None = None
-    is_last: bool = False
-
-
-Symbol = BoundIndex | NamedTensor | Map | Whole
-Scope = Mapping[str, Symbol]
-Linear = tuple[dict[BoundIndex | str, int | Fraction], int | Fraction]  # indices and sizes with coefficients, an offset
-Sides = Sequence[tuple[Linear, int]]  # of a bound that is the greatest, or the least, of several, with divisors
-
-
 @dataclass
-class _PrintReader:
+class PrintReader:
+    """The documents of one sheet, read to a program: the domains found, the names taken and what is still guessed."""
+
     source: Formula
     spaces: dict[str, Space | Map]
     scalars: frozenset[str] = frozenset()  # small letters that are no vectors
@@ -433,7 +222,7 @@ class _PrintReader:
     def program(self) -> Printed:
         """The program of the sheet."""
         sheet = self.source.sheet
-        sizes = {s for space in self.spaces.values() for s in _sizes(space)}
+        sizes = {s for space in self.spaces.values() for s in sizes_of(space)}
         scope: dict[str, Symbol] = {size: Whole() for size in sorted(sizes)}
         self.taken |= sizes
         groups, result = self._groups(sheet.groups, sheet.result, bool(sheet.definitions))
@@ -686,14 +475,14 @@ class _PrintReader:
         outer: dict[BoundIndex, tuple[Sides, Sides]] = {}
         for index, lower, upper, likely in self.limits:  # those of an outer Σ first
             cell = index.cell
-            negative = [_greatest(_combined([(-1, form)])) for form, _ in lower]
+            negative = [greatest(combined([(-1, form)])) for form, _ in lower]
             if 0 in negative or None in negative:
                 for other in likely:
                     if cell.domain is None or other.domain is None:
                         cell.join(other)
-            pairs = product(_at_bounds(lower, outer, -1), _at_bounds(upper, outer, 1))
+            pairs = product(at_bounds(lower, outer, -1), at_bounds(upper, outer, 1))
             outer[index] = lower, upper
-            found = next((domain for one, other in pairs if (domain := _between(one, other))), None)
+            found = next((domain for one, other in pairs if (domain := between(one, other))), None)
             if cell.domain is None and found is not None:
                 cell.join(Cell(found))
         self._settle_unwritten()
@@ -767,7 +556,7 @@ class _PrintReader:
                 return self._name(doc, scope)
             case Literal():
                 number = Number(exact(doc.real))
-                return _number(lambda: number)
+                return number_of(lambda: number)
             case Signed():
                 return self._signed(doc, scope)
             case Juxtaposition():
@@ -833,7 +622,7 @@ class _PrintReader:
         rest = [part for (_, part), (_, value) in zip(doc.terms, parts, strict=True) if not value.cells]
         return self.elementwise(
             doc,
-            lambda *terms: add(*(_negated(t) if n else t for (n, _), t in zip(parts, terms, strict=True))),
+            lambda *terms: add(*(negate(t) if n else t for (n, _), t in zip(parts, terms, strict=True))),
             [part for _, part in parts],
             scalars=all(isinstance(part, Literal) for part in rest),
         )
@@ -870,22 +659,22 @@ class _PrintReader:
         symbol = scope.get(doc.name)
         match symbol:
             case BoundIndex():
-                return _number(lambda: _coordinate(_var(symbol)))
+                return number_of(lambda: coordinate_of(variable_of(symbol)))
             case Whole():
                 size = self.shown_sizes.get(doc.name, doc.name)
-                return _number(lambda: Coordinate(Var(size, Whole()), int))
+                return number_of(lambda: Coordinate(Var(size, Whole()), int))
             case NamedTensor():
                 return self.tensor(symbol, 0)
             case Map():
                 raise self.source.error(f"{doc.name} is a map, which takes arguments", doc)
         if doc.name in ("i", "ⅈ"):
-            return _number(lambda: Number(0, 1))
+            return number_of(lambda: Number(0, 1))
         if doc.name == "𝟏":
             return Denotation((self._unwritten(),), lambda _: ONE)
         if doc.name in ("𝐈", "eye"):
             return Denotation((axis := self._unwritten(), axis), lambda at: delta(at[0], at[1]))
         if doc.name in _CONSTANTS:
-            return _number(lambda: Number(_CONSTANTS[doc.name]))
+            return number_of(lambda: Number(_CONSTANTS[doc.name]))
         if self.source.sheet.groups:
             raise self.source.error(f"{doc.name} is not declared", doc, f"name it before ↦, or bind it in a Σ; {_SIZE}")
         return self.tensor(self._found(doc.name), self._order(doc.name))
@@ -1025,13 +814,13 @@ class _PrintReader:
             return self.elements(doc, self._accessed(doc, scope), scope)
         match doc.map:
             case Derivative():
-                return self._pullback(doc, doc.map, doc.arguments, _number(lambda: ONE), scope)
+                return self._pullback(doc, doc.map, doc.arguments, number_of(lambda: ONE), scope)
             case Marked(Subscripted(Derivative() as derivative, arguments, True), "ᵀ"):
                 return self._pullback(doc, derivative, arguments, self._cotangent(doc, scope), scope)
             case Marked(Name() as name, "ᵀ") if isinstance(map_ := scope.get(name.name), Map):
                 adjoint = self._cotangent(doc, scope)
                 cells = tuple(map(Cell, map_.arguments[0].axes))
-                return _tensor(cells, lambda: Pullback(Var(name.name, map_), 0, (), self.term(adjoint)))
+                return tensor_of(cells, lambda: Pullback(Var(name.name, map_), 0, (), self.term(adjoint)))
             case Name() as name:
                 return self._call(doc, name, scope)
         return self.elements(doc, self.value(doc.map, scope), scope)
@@ -1090,10 +879,10 @@ class _PrintReader:
                 self.join(cell, other, doc)
         own = tuple(map(Cell, result.axes))
         if not extra:
-            return _tensor(own, lambda: make(tuple(map(self.term, given))))
+            return tensor_of(own, lambda: make(tuple(map(self.term, given))))
 
         def element(at: tuple[Term, ...]) -> Term:
-            terms = [_at(v, s, at[:extra]) for v, s in zip(given, spaces, strict=True)]
+            terms = [at_point(v, s, at[:extra]) for v, s in zip(given, spaces, strict=True)]
             found = make(tuple(terms))
             return Apply(found, at[extra:]) if at[extra:] else found
 
@@ -1125,7 +914,7 @@ class _PrintReader:
         self._read_at_end(doc, tensor, forms, scope)
         values: dict[int, Denotation] = {}
         for n, (argument, cell, form) in enumerate(zip(doc.arguments, tensor.cells, forms, strict=True)):
-            bare = _bare(form)
+            bare = index_alone(form)
             if bare is not None and not bare.written:
                 self.join(bare.cell, cell, argument)
             elif form is None:
@@ -1142,13 +931,13 @@ class _PrintReader:
             late = steps in held and _constant(held[steps]) > 0  # x[idx[i] + 1] is what step idx[i] ends with
             shifts = {n: int(late and n == steps) for n in held}
             places = {n: affine([(found[n], 1)], shift) for n, shift in shifts.items()}
-            at = tuple(places[n] if form is None else _form(form) for n, form in enumerate(forms))
+            at = tuple(places[n] if form is None else term_of(form) for n, form in enumerate(forms))
             hits = [_hit(found[n], add(value, Number(-shifts[n]))) for n, value in held.items()]
             read_ = tensor.whole and tensor.whole()
             body = apply(read_, at) if read_ is not None else tensor.element(at)
             return total(found.values(), mul(*hits, body))
 
-        return _number(element)
+        return number_of(element)
 
     def _index_value(self, doc: Doc, scope: Scope) -> Denotation:
         """A number that is an index; a parameter without a Space whose elements are is one of integers."""
@@ -1180,7 +969,7 @@ class _PrintReader:
         if depth is None:
             return
         size = self._range_size(doc.arguments[depth], scope)
-        if (form := forms[depth]) is not None and form[1] == 1 and (index := _bare((form[0], 0))) is not None:
+        if (form := forms[depth]) is not None and form[1] == 1 and (index := index_alone((form[0], 0))) is not None:
             self.guesses.append((index.cell, tensor.cells[depth]))  # x[t + 1]
         if size is not None:
             self.ends.append((tensor.cells[depth], size))
@@ -1193,16 +982,16 @@ class _PrintReader:
         if len(doc.arguments) != 2:
             raise self.source.error("δ takes two indices", doc)
         one, two = (self.form(argument, scope) for argument in doc.arguments)
-        bare = [_bare(one), _bare(two)]
+        bare = [index_alone(one), index_alone(two)]
         if bare[0] is not None and bare[1] is not None:
             self.guesses.append((bare[0].cell, bare[1].cell))
         indexed = (one is None) != (two is None)
         known = self._index_value if indexed else self.scalar
         sides = [
-            known(argument, scope).element if form is None else lambda _, form=form: _form(form)
+            known(argument, scope).element if form is None else lambda _, form=form: term_of(form)
             for argument, form in zip(doc.arguments, (one, two), strict=True)
         ]
-        return _number(lambda: _hit(sides[0](()), sides[1](())))
+        return number_of(lambda: _hit(sides[0](()), sides[1](())))
 
     def _function(self, doc: Doc, name: str, arguments: Sequence[Doc], scope: Scope) -> Denotation:
         """A primitive, element by element; a matrix function; the solution of an equation."""
@@ -1242,7 +1031,7 @@ class _PrintReader:
         if row.square:
             self.join(matrix.cells[-1], matrix.cells[-2], doc)
         cells = (*matrix.cells[:-2], *row.of_result(matrix.cells[-2:]))
-        return _tensor(cells, lambda: Primitive(name, (self.term(matrix),)))
+        return tensor_of(cells, lambda: Primitive(name, (self.term(matrix),)))
 
     def _solve(self, doc: Doc, kind: str, arguments: Sequence[Doc], scope: Scope) -> Denotation:
         """`solve(k ↦ …, b)`, `root(x ↦ …, a)`, `argmin(x ↦ …, a)`: the unknown has the axes of what is given."""
@@ -1268,7 +1057,7 @@ class _PrintReader:
             unknown.var = self.fresh(Var(name, Space(*space.axes, dtype=dtype)))
             return Implicit(kind, Lambda((unknown.var,), self.term(image)), start)
 
-        return _tensor(given.cells, solution)
+        return tensor_of(given.cells, solution)
 
     def _scan(self, doc: Doc, kind: str, arguments: Sequence[Doc], scope: Scope) -> Denotation:
         """`last(scan((t, x) ↦ (…,), a), 0)`: a result of an iteration inside an expression."""
@@ -1314,7 +1103,7 @@ class _PrintReader:
                 complex_ |= found
 
         stacked = () if kind == LAST else (index.cell,)
-        return _tensor((*stacked, *(given[place] if kind != AFTER else steps[place]).cells), iteration)
+        return tensor_of((*stacked, *(given[place] if kind != AFTER else steps[place]).cells), iteration)
 
     # --- sums and abstractions -------------------------------------------------------------------------------------
 
@@ -1334,7 +1123,7 @@ class _PrintReader:
 
     def _range_size(self, doc: Doc, scope: Scope) -> Size | None:
         """A size: names that stand for nothing else are names of sizes."""
-        names = {name: Whole() for name in _names_of(doc) if not isinstance(scope.get(name), BoundIndex | NamedTensor)}
+        names = {name: Whole() for name in names_of(doc) if not isinstance(scope.get(name), BoundIndex | NamedTensor)}
         form = self.form(doc, {**scope, **names})
         if form is None or not all(isinstance(symbol, str) for symbol in form[0]):
             return None
@@ -1371,7 +1160,7 @@ class _PrintReader:
                 return total((*entered, *inner.indices), mul(*limits, inner.body))
             return total(entered, mul(*limits, inner))
 
-        return _number(element)
+        return number_of(element)
 
     def _fold(self, doc: BigSum, scope: Scope) -> Denotation:
         """`max_j x[i,j]`: a function of the matrix of the numbers for one index, or for two."""
@@ -1389,7 +1178,7 @@ class _PrintReader:
             if bound.lower != Literal(0) or bound.upper is None:
                 raise self.source.error("a product up to an index begins at 0", doc, "write Π_{j=0}^{i} x[j]")
             places.append(self._known_form(bound.upper, scope))
-        self.guesses += [(indices[0].cell, bare.cell) for place in places if (bare := _bare(place)) is not None]
+        self.guesses += [(indices[0].cell, bare.cell) for place in places if (bare := index_alone(place)) is not None]
 
         def element() -> Term:
             entered = self.enter(indices)
@@ -1397,10 +1186,10 @@ class _PrintReader:
             rows = (*unit, *entered) if ordered else (*entered, *unit)
             found: Term = Primitive(name, (Lambda(rows, body.element(())),))
             first = affine([], 0)
-            at = [(first, _form(place)) if ordered else (_form(place), first) for place in places]
+            at = [(first, term_of(place)) if ordered else (term_of(place), first) for place in places]
             return Apply(found, at[0]) if at else found
 
-        return _number(element)
+        return number_of(element)
 
     def _average(self, doc: Projected, scope: Scope) -> Denotation:
         """`Alt_{i,j} t`: the mean of t over the orders of its groups of indices, with signs and conjugates."""
@@ -1418,18 +1207,20 @@ class _PrintReader:
                 odd = sum(a > b for n, a in enumerate(order) for b in order[n:]) % 2
                 moved = [(groups[n], groups[to]) for n, to in enumerate(order)]
                 places = [pair for one, other in moved for pair in zip(one, other, strict=True)]
-                given = {_var(index): affine([(_var(other), a * b)], 0) for (index, a), (other, b) in places}
+                given = {
+                    variable_of(index): affine([(variable_of(other), a * b)], 0) for (index, a), (other, b) in places
+                }
                 image = substitute(averaged, given)
                 terms.append(mul(Number(sign if odd else 1), conj(image) if starred and odd else image))
             return let(bindings, mul(Number(Fraction(1, len(terms))), add(*terms)))
 
-        return _number(element)
+        return number_of(element)
 
     def _exchanged(self, doc: Doc, scope: Scope) -> tuple[BoundIndex, int]:
         """An index that an average exchanges, or its negative: the index and the sign."""
         form = self._known_form(doc, scope)
         for sign in (1, -1):
-            if (index := _bare(_combined([(sign, form)]))) is not None:
+            if (index := index_alone(combined([(sign, form)]))) is not None:
                 return index, sign
         raise self.source.error("an average exchanges indices and their negatives", doc, "write Sym_{i,-j} A[i,j]")
 
@@ -1438,7 +1229,7 @@ class _PrintReader:
         term = body.element(())
         if isinstance(term, Apply | Number | Var):
             return term, []
-        given = tuple(map(_var, indices))
+        given = tuple(map(variable_of, indices))
         own = tuple(self.fresh(var) for var in given)
         name = self.fresh(Var("t", Space(*(var.type for var in given), dtype=dtype_of(term))))  # type: ignore[arg-type]
         return Apply(name, given), [(name, Lambda(own, substitute(term, dict(zip(given, own, strict=True)))))]
@@ -1447,12 +1238,12 @@ class _PrintReader:
         """The conditions that the bounds of an index state."""
         for other in bound.apart:
             form = self._known_form(other, scope)
-            yield lambda form=form: unequal(affine([(_var(index), 1), (_form(form), -1)]))  # type: ignore[misc]
+            yield lambda form=form: unequal(affine([(variable_of(index), 1), (term_of(form), -1)]))  # type: ignore[misc]
         if bound.lower is None or bound.upper is None:
             return
         for doc, sign in ((bound.lower, 1), (bound.upper, -1)):
             for form, divisor in self._sides(doc, "max" if sign > 0 else "min", scope):
-                yield lambda f=form, d=divisor, s=sign: _limit(affine([(_var(index), s * d), (_form(f), -s)]))  # type: ignore[misc]
+                yield lambda f=form, d=divisor, s=sign: limit(affine([(variable_of(index), s * d), (term_of(f), -s)]))  # type: ignore[misc]
         self._guess_range(bound, index, scope)
 
     def _sides(self, doc: Doc, fold: str, scope: Scope) -> Sides:
@@ -1472,7 +1263,7 @@ class _PrintReader:
         self.limits.append((index, lower, upper, likely))
         for (coefficients, offset), divisor in upper:
             sizes = [s for s in coefficients if isinstance(s, str)]
-            bare = _bare((coefficients, offset))
+            bare = index_alone((coefficients, offset))
             if divisor == 1 and bare is not None:
                 likely.append(bare.cell)
             elif not coefficients and isinstance(offset, int) and offset >= 0:
@@ -1493,7 +1284,7 @@ class _PrintReader:
             own = tuple(self.fresh(Var("i", self.domain(cell, doc))) for cell in body.cells)
             return lambda_((*entered, *own), apply(inner, own))  # a map's value for each index
 
-        return _tensor((*(index.cell for index in indices), *body.cells), whole)
+        return tensor_of((*(index.cell for index in indices), *body.cells), whole)
 
     # --- indices ---------------------------------------------------------------------------------------------------
 
@@ -1518,13 +1309,13 @@ class _PrintReader:
             case Signed():
                 parts = [(negative, self.form(part, scope)) for negative, part in doc.terms]
                 known = [(-1 if negative else 1, part) for negative, part in parts if part is not None]
-                return _combined(known) if len(known) == len(parts) else None
+                return combined(known) if len(known) == len(parts) else None
             case Juxtaposition((one, two)) | MatrixProduct((one, two)):
                 number, form = self.form(one, scope), self.form(two, scope)
-                return None if number is None or form is None or number[0] else _combined([(number[1], form)])
+                return None if number is None or form is None or number[0] else combined([(number[1], form)])
             case Division(above, Literal(int() as divisor, 0)) if divisor:
                 form = self.form(above, scope)
-                return None if form is None else _combined([(Fraction(1, divisor), form)])
+                return None if form is None else combined([(Fraction(1, divisor), form)])
         return None
 
     def _conditions(self, doc: Comparison, scope: Scope) -> Iterator[Denotation]:
@@ -1535,12 +1326,12 @@ class _PrintReader:
             number = modulus.real if isinstance(modulus, Literal) and isinstance(modulus.real, int) else 0
             size = self._range_size(modulus, scope) if doc.signs == ("≠",) and (number or rest == ({}, 0)) else None
             if form is not None and rest is not None and size:
-                yield _number(lambda: unequal(affine([(_form(form), 1), (_form(rest), -1)]), Cyclic(size)))
+                yield number_of(lambda: unequal(affine([(term_of(form), 1), (term_of(rest), -1)]), Cyclic(size)))
                 return
             if form is None or rest is None or number < 1:
                 yield self._comparison(doc, (remainder, doc.sides[1]), doc.signs[0], scope)
                 return
-            yield _number(lambda: indicator(affine([(_form(form), 1), (_form(rest), -1)]), number))
+            yield number_of(lambda: indicator(affine([(term_of(form), 1), (term_of(rest), -1)]), number))
             return
         for sides, sign in zip(pairwise(doc.sides), doc.signs, strict=True):
             yield self._comparison(doc, sides, sign, scope)
@@ -1549,7 +1340,7 @@ class _PrintReader:
         """Two sides compared; `a ≥ b` beside `a < b` is what holds where that does not, also where one is no number."""
         one, two = (self.form(side, scope) for side in sides)
         if one is not None and two is not None and (one[0] or two[0]):
-            return _number(lambda: _compared(one, sign, two))
+            return number_of(lambda: compared_indices(one, sign, two))
         if sign not in RELATIONS:
             raise self.source.error(f"numbers are not compared by {sign}", doc)
         name, mirrored = RELATIONS[sign]
@@ -1629,27 +1420,9 @@ def _is_complex(term: Term) -> bool:
     return _space_of(term).dtype is complex
 
 
-def _number(make: Callable[[], Term]) -> Denotation:
-    return Denotation((), lambda _: make())
-
-
-def _tensor(cells: tuple[Cell, ...], make: Callable[[], Term]) -> Denotation:
-    """A tensor that is one term; its elements are read from that."""
-    return Denotation(cells, lambda at: apply(make(), at) if at else make(), make)
-
-
-def _at(value: Denotation, space: Space, point: tuple[Term, ...]) -> Term:
-    """The argument that a map takes at a point."""
-    return value.element(point) if len(value.cells) > space.order else value.element(())
-
-
 def _at_numbers(at: tuple[Term, ...], axes: Sequence[int], numbers: Sequence[int]) -> list[Term]:
     """δ's of indices with the numbers of a line."""
     return [delta(at[axis], affine([], number)) for axis, number in zip(axes, numbers, strict=True)]
-
-
-def _negated(term: Term) -> Term:
-    return negate(term)
 
 
 def inverse(term: Term) -> Term:
@@ -1680,123 +1453,7 @@ def _hit(left: Term, right: Term) -> Term:
     return mul(*guards, delta(exchanged(left, whole), exchanged(right, whole)))
 
 
-def _var(index: BoundIndex) -> Var:
-    assert index.var is not None
-    return index.var
-
-
-def _coordinate(var: Var) -> Term:
-    return Coordinate(var, float if isinstance(var.type, Real) else int)
-
-
-def _form(form: Linear) -> Term:
-    coefficients, offset = form
-    return affine(((Var(s, Whole()) if isinstance(s, str) else _var(s), c) for s, c in coefficients.items()), offset)
-
-
 def _constant(value: Term) -> int:
     """The whole number in a sum of integers."""
     parts = value.terms if isinstance(value, Add) else (value,)
     return sum(part.real for part in parts if isinstance(part, Number) and isinstance(part.real, int))
-
-
-def _bare(form: Linear | None) -> BoundIndex | None:
-    """The index that a form is, if it is one by itself."""
-    if form is None or form[1] or list(form[0].values()) != [1]:
-        return None
-    (symbol,) = form[0]
-    return symbol if isinstance(symbol, BoundIndex) else None
-
-
-def _at_bounds(sides: Sides, outer: Mapping[BoundIndex, tuple[Sides, Sides]], way: int) -> Iterator[Linear]:
-    """Bounds of an index, and what they are at the bounds of outer ones: above these for `way` 1, below for −1."""
-    for (coefficients, offset), _ in sides:
-        yield coefficients, offset
-        for index, factor in coefficients.items():
-            rest = {symbol: c for symbol, c in coefficients.items() if symbol is not index}
-            limits = outer.get(index, ((), ()))[factor * way > 0] if isinstance(index, BoundIndex) else ()
-            yield from (_combined([(1, (rest, offset)), (factor, form)]) for form, divisor in limits if divisor == 1)
-
-
-def _between(lower: Linear, upper: Linear) -> Domain | None:
-    """A domain that holds all integers between two forms; None where the range of an index in them is not known."""
-    highest, lowest = _greatest(upper), _greatest(_combined([(-1, lower)]))
-    if highest is None or lowest is None:
-        return None
-    if lowest == 0:
-        return Range(size_sum((highest, 1), (1, 1)))
-    bounds = {lowest, highest} - {0}
-    if all(isinstance(bound, int) for bound in bounds):
-        return Symmetric(max(bounds))
-    (bound,) = bounds if len(bounds) == 1 else ("",)  # the bound of a Symmetric domain has a name
-    return Symmetric(bound) if isinstance(bound, str) and bound.isidentifier() else None
-
-
-def _greatest(form: Linear) -> Size | None:
-    """What a form is at most, 0 where that is less; sizes that are subtracted are left out."""
-    coefficients, offset = form
-    addends: list[tuple[Size, int]] = []
-    for symbol, factor in coefficients.items():
-        domain = symbol.cell.domain if isinstance(symbol, BoundIndex) else None
-        match domain:
-            case _ if not isinstance(factor, int):
-                return None
-            case None if isinstance(symbol, BoundIndex):
-                return None
-            case Symmetric():
-                addends.append((domain.bound, abs(factor)))
-            case Range() | Cyclic() if factor > 0:
-                addends += [(domain.size, factor), (-1, factor)]
-            case None if isinstance(symbol, str):
-                addends.append((symbol, factor))
-    if not isinstance(offset, int):
-        return None
-    names, constant = size_parts(size_sum((offset, 1), *addends))
-    return size_of_parts({name: count for name, count in names.items() if count > 0}, max(constant, 0))
-
-
-def _combined(parts: Iterable[tuple[int | Fraction, Linear]]) -> Linear:
-    coefficients: dict[BoundIndex | str, int | Fraction] = {}
-    offset: int | Fraction = 0
-    for factor, (inner, constant) in parts:
-        offset += factor * constant
-        for symbol, coefficient in inner.items():
-            coefficients[symbol] = coefficients.get(symbol, 0) + factor * coefficient
-    return {s: c for s, c in coefficients.items() if c}, offset
-
-
-def _limit(form: Term) -> Term:
-    """The condition that a form is not negative; 1 where that is told by the ranges: `i` of `Σ_{i=0}^{k}`."""
-    parts, offset = affine_parts(form)
-    told = offset >= 0 and all(factor > 0 and isinstance(var.type, Range) for var, factor in parts)
-    return ONE if told else indicator(form)
-
-
-def _compared(one: Linear, sign: str, two: Linear) -> Term:
-    left, right = _form(one), _form(two)
-    if sign == "=":
-        return delta(left, right)
-    if sign == "≠":
-        return unequal(affine([(left, 1), (right, -1)]))
-    if sign in ("≤", "<"):
-        left, right = right, left
-    return indicator(affine([(left, 1), (right, -1)], -1 if sign in ("<", ">") else 0))
-
-
-def _names_of(doc: Doc) -> Iterable[str]:
-    """The names in a sum of names and numbers."""
-    match doc:
-        case Name():
-            yield doc.name
-        case Signed():
-            yield from (name for _, part in doc.terms for name in _names_of(part))
-        case Juxtaposition(parts) | MatrixProduct(parts):
-            yield from (name for part in parts for name in _names_of(part))
-
-
-def _sizes(space: Space | Map) -> Iterable[str]:
-    spaces = (*space.arguments, space.result) if isinstance(space, Map) else (space,)
-    for each in spaces:
-        for axis in each.axes:
-            size = axis.bound if isinstance(axis, Symmetric) else getattr(axis, "size", 0)
-            yield from sorted(names_in(size))
