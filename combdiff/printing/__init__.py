@@ -18,6 +18,7 @@ Invariant: every term can be printed, in time linear in its graph; equal terms p
 from combdiff.printing.combinators import combinator_text
 from combdiff.printing.documents import (
     Arrow,
+    BigFold,
     BigSum,
     Bound,
     Comparison,
@@ -58,6 +59,7 @@ __all__ = [
     "GREEK_NAMES",
     "SHOWN_AS",
     "Arrow",
+    "BigFold",
     "BigSum",
     "Bound",
     "Comparison",

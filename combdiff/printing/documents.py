@@ -119,12 +119,20 @@ class Bound:
 
 @dataclass(frozen=True)
 class BigSum(Doc):
-    """`Σ_{indices} ∫ body d(variables)`; either may be empty, not both. Another `sign` is Π, max, min, …"""
+    """`Σ_{indices} ∫ body d(variables)`; either may be empty, not both."""
 
     indices: tuple[Bound, ...]
     variables: tuple[Name, ...]
     body: Doc
-    sign: str = "Σ"
+
+
+@dataclass(frozen=True)
+class BigFold(Doc):
+    """`max_{indices} body`, by its sign: max, min, Π, … No class of a BigSum, as it is not linear in its body."""
+
+    sign: str
+    indices: tuple[Bound, ...]
+    body: Doc
 
 
 @dataclass(frozen=True)

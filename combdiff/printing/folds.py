@@ -207,7 +207,7 @@ def _folded(node: Term) -> Term | None:
     """The tensor that a node is such a function of: the element of one, or a number."""
     if isinstance(node, Apply) and _is_fold(node.function):
         return node.function.children[0]
-    return node.children[0] if _is_fold(node) and len(axes_of(node.children[0])) == 2 else None
+    return node.children[0] if _is_fold(node) and not axes_of(node) else None
 
 
 def _is_element(node: Term, var: Var) -> bool:

@@ -34,6 +34,7 @@ from combdiff.ir import (
     Var,
     Whole,
     add,
+    axes_of,
     dtype_of,
     factors_beside,
     factors_of,
@@ -250,6 +251,8 @@ class _Notation:
             case Conj():
                 return self.value(term.body, indices).conjugated
             case Delta() if len(indices) == 2 and {term.left, term.right} == set(indices):
+                if not _runs_over(indices[0], indices[1].type):
+                    raise NoMatrixNotation("a unit matrix that is not square")
                 return of_atom(IDENTITY)
             case Primitive():
                 return self._primitive(term, indices)
@@ -276,8 +279,11 @@ class _Notation:
         """An element of a vector or matrix, or of a matrix function of one; `A[i,i]` is of its diagonal."""
         if _is_map(term.function):
             return of_atom(self._call(term))
-        if not all(isinstance(a, Var) and a in indices for a in term.arguments):
+        indices_read = [a for a in term.arguments if isinstance(a, Var) and a in indices]
+        if len(indices_read) < len(term.arguments):
             raise NoMatrixNotation("index arithmetic")
+        if not all(map(_runs_over, indices_read, axes_of(term.function))):
+            raise NoMatrixNotation("a part of a tensor")
         value = self.tensor(term.function)
         if value.order != len(term.arguments) or value.order > 2:
             raise NoMatrixNotation("a tensor of higher order")
@@ -349,6 +355,12 @@ def _without(parts: Monomial, factors: list[Term]) -> Term:
 
 def _is_map(term: Term) -> bool:
     return isinstance(type_of(term), Map)
+
+
+def _runs_over(index: Var, axis: object) -> bool:
+    """Whether an index takes all values of an axis, which may be a cycle: in x[:4] it does not."""
+    size = getattr(axis, "size", None)
+    return index.type == axis or (size is not None and getattr(index.type, "size", None) == size)
 
 
 def _in_order(term: Term, scope: Indices) -> Indices:

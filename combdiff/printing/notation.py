@@ -60,6 +60,7 @@ from combdiff.printing.conditions import (
 )
 from combdiff.printing.documents import (
     Arrow,
+    BigFold,
     BigSum,
     Bound,
     Derivative,
@@ -350,7 +351,7 @@ class Layout:
         else:
             names = self._ranged(term.indices, term.body, scope, inner)
             bounds = tuple(Bound(name, apart=apart) for name in names)  # type: ignore[arg-type]
-        return BigSum(bounds, (), self.doc(term.body, inner), term.sign)
+        return BigFold(term.sign, bounds, self.doc(term.body, inner))
 
     # --- functions and maps ----------------------------------------------------------------------------------------
 

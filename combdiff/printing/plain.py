@@ -16,6 +16,7 @@ from fractions import Fraction
 from combdiff.ir import Scalar, Term
 from combdiff.printing.documents import (
     Arrow,
+    BigFold,
     BigSum,
     Derivative,
     Division,
@@ -120,7 +121,7 @@ class _PlainText(Renderer):
                 yield from self._product_lines(doc, margin, before, after)
             case Division():
                 yield from self._quotient_lines(doc, margin, before, after)
-            case BigSum():
+            case BigSum() | BigFold():
                 signs, ends = self._around(doc)
                 yield from self._lines(doc.body, margin, before + signs, ends + after, Level.BIG)
             case Projected():
@@ -258,17 +259,18 @@ class _PlainText(Renderer):
         index = str(doc.position).translate(SUBSCRIPTS) if doc.position else ""
         return f"{map_}'" if doc.sign == "'" else f"{doc.sign}{index}{map_}"
 
-    def big_sum(self, doc: BigSum) -> str:
+    def big_sum(self, doc: BigSum | BigFold) -> str:
         signs, ends = self._around(doc)
         return signs + self.bracket(doc.body, Level.BIG) + ends
 
-    def _around(self, doc: BigSum) -> tuple[str, str]:
-        """What stands before and behind the body of a Σ or ∫."""
-        sums = self.bounds(doc.indices, doc.sign, lambda names: f"_{names}" if len(names) == 1 else f"_{{{names}}}")
-        signs = [*sums, "∫" * len(doc.variables)] if doc.variables else sums
-        return "".join(f"{sign} " for sign in signs), "".join(
-            f" d{self.render(variable)}" for variable in doc.variables
-        )
+    big_fold = big_sum
+
+    def _around(self, doc: BigSum | BigFold) -> tuple[str, str]:
+        """What stands before and behind the body of a Σ, ∫, max, …"""
+        sign, variables = (doc.sign, ()) if isinstance(doc, BigFold) else ("Σ", doc.variables)
+        sums = self.bounds(doc.indices, sign, lambda names: f"_{names}" if len(names) == 1 else f"_{{{names}}}")
+        signs = [*sums, "∫" * len(variables)] if variables else sums
+        return "".join(f"{sign} " for sign in signs), "".join(f" d{self.render(variable)}" for variable in variables)
 
     def projected(self, doc: Projected) -> str:
         return f"{self.projector(doc)} {self.bracket(doc.body, TERM)}"

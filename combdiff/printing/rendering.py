@@ -19,6 +19,7 @@ from math import pi
 from combdiff.ir import Scalar
 from combdiff.printing.documents import (
     Arrow,
+    BigFold,
     BigSum,
     Bound,
     Comparison,
@@ -77,7 +78,7 @@ def half_turns(value: Scalar) -> int:
 
 def last_place(factor: Doc) -> Level:
     """What the place of a factor asks for behind which nothing stands: a Σ reaches as far as to the end."""
-    return Level.BIG if isinstance(factor, BigSum | Projected) else Level.POWER
+    return Level.BIG if isinstance(factor, BigSum | BigFold | Projected) else Level.POWER
 
 
 class Renderer(ABC):
@@ -115,6 +116,8 @@ class Renderer(ABC):
                 return self.marked(doc)
             case BigSum():
                 return self.big_sum(doc)
+            case BigFold():
+                return self.big_fold(doc)
             case Projected():
                 return self.projected(doc)
             case Rounded():
@@ -146,7 +149,7 @@ class Renderer(ABC):
                 return Level.PRODUCT
             case Superscript() | ElementPower() | Marked():
                 return Level.POWER
-            case BigSum() | Projected():
+            case BigSum() | BigFold() | Projected():
                 return Level.BIG
             case Arrow():
                 return Level.ARROW
@@ -311,6 +314,10 @@ class Renderer(ABC):
     @abstractmethod
     def big_sum(self, doc: BigSum) -> str:
         """Σ and ∫."""
+
+    @abstractmethod
+    def big_fold(self, doc: BigFold) -> str:
+        """max, min and Π."""
 
     @abstractmethod
     def projected(self, doc: Projected) -> str:

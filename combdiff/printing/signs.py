@@ -4,6 +4,7 @@
     -Σ_i x[i] (y[i] - 1)   =   Σ_i x[i] (1 - y[i])
     -(a + b)   =   -a - b
     -2 (a - b) - c   =   2 (b - a) - c
+    -x (y (a - b) + c)   =   x (y (b - a) - c)
     -(A - B)ᵀ·x   =   (B - A)ᵀ·x
 
 Invariant: the formula that is given back is the negative of the one that was given, and no longer.
@@ -12,6 +13,7 @@ Invariant: the formula that is given back is the negative of the one that was gi
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from combdiff.printing.documents import (
     BigSum,
@@ -54,7 +56,7 @@ def negated(doc: Doc) -> Doc | None:
             return body and Marked(body, doc.sign)
         case BigSum():
             body = negated(doc.body)
-            return body and BigSum(doc.indices, doc.variables, body)
+            return body and replace(doc, body=body)
         case Division():
             above, below = negated(doc.numerator), negated(doc.denominator)
             if above or below:
@@ -71,9 +73,9 @@ def negated(doc: Doc) -> Doc | None:
 
 
 def _turned(doc: Signed) -> Doc | None:
-    """`b - a` for `a - b`, what is positive first; a sum without a minus keeps the one before it."""
-    terms = [(not negative, term) for negative, term in doc.terms]
-    first = next((n for n, (negative, _) in enumerate(terms) if not negative), None)
-    if first is None:
+    """`b - a` for `a - b`, what is positive first; a sum without a minus, and without one that a term could take, keeps
+    the one before it."""
+    turned = added((not negative, term) for negative, term in doc.terms)
+    if turned.terms[0][0]:
         return None
-    return Signed((terms[first], *terms[:first], *terms[first + 1 :])) if len(terms) > 1 else terms[0][1]
+    return turned if len(turned.terms) > 1 else turned.terms[0][1]

@@ -17,6 +17,7 @@ from typing import Any
 from combdiff.ir import Space
 from combdiff.printing.documents import (
     Arrow,
+    BigFold,
     BigSum,
     Division,
     Doc,
@@ -215,8 +216,9 @@ def _mentioned(value: Any, hidden: frozenset[str] = frozenset()) -> Iterator[str
             yield from _mentioned(each, hidden)
     elif is_dataclass(value):
         bound: frozenset[str] = frozenset()
-        if isinstance(value, BigSum):
-            bound = frozenset({*(_name(b.name) for b in value.indices), *(v.name for v in value.variables)})
+        if isinstance(value, BigSum | BigFold):
+            variables = value.variables if isinstance(value, BigSum) else ()
+            bound = frozenset({*(_name(b.name) for b in value.indices), *(v.name for v in variables)})
         elif isinstance(value, Arrow):
             bound = frozenset(map(_name, value.parameters))
         for each in fields(value):

@@ -11,12 +11,14 @@ Invariant: braces and parentheses balance, and no base gets two superscripts or 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from combdiff.ir import MATRIX_TABLE, TABLE, Scalar, Term, named_operator
 from combdiff.printing.documents import (
+    BigFold,
     BigSum,
+    Bound,
     Derivative,
     Division,
     Doc,
@@ -41,7 +43,6 @@ from combdiff.printing.rendering import Level, Product, Renderer, half_turns
 from combdiff.records import dataclass
 
 _FOLDED = {
-    "Σ": r"\sum",
     "Π": r"\prod",
     "max": r"\max",
     "min": r"\min",
@@ -211,10 +212,15 @@ class _Latex(Renderer):
         return f"{SIGNS[doc.sign].strip()}{index}{map_}"
 
     def big_sum(self, doc: BigSum) -> str:
-        signs = list(self.bounds(doc.indices, _FOLDED[doc.sign], lambda names: f"_{{{names}}}"))
-        signs += [r"\int"] * len(doc.variables)
+        signs = [*self._signs(r"\sum", doc.indices), *[r"\int"] * len(doc.variables)]
         ends = [rf"\, \mathrm{{d}}{self.render(variable)}" for variable in doc.variables]
         return " ".join([*signs, self.bracket(doc.body, Level.BIG), *ends])
+
+    def big_fold(self, doc: BigFold) -> str:
+        return " ".join([*self._signs(_FOLDED[doc.sign], doc.indices), self.bracket(doc.body, Level.BIG)])
+
+    def _signs(self, sign: str, indices: tuple[Bound, ...]) -> Iterable[str]:
+        return self.bounds(indices, sign, lambda names: f"_{{{names}}}")
 
     def projected(self, doc: Projected) -> str:
         return rf"\operatorname{{{doc.name}}}_{{{self.exchanged(doc)}}} {self.bracket(doc.body, Level.BIG)}"

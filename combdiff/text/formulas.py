@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from combdiff.printing import (
     Arrow,
+    BigFold,
     BigSum,
     Bound,
     Comparison,
@@ -304,7 +305,7 @@ class _Sign:
         """The sign with what it stands before."""
         if self.average:
             return Projected(self.average, self.groups, body)
-        return BigSum(self.bounds, variables, body, self.sign)
+        return BigSum(self.bounds, variables, body) if self.sign == "Σ" else BigFold(self.sign, self.bounds, body)
 
 
 class _FormulaBuilder:

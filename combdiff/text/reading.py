@@ -90,6 +90,7 @@ from combdiff.printing import (
     FOLDS,
     SHOWN_AS,
     Arrow,
+    BigFold,
     BigSum,
     Bound,
     Comparison,
@@ -598,7 +599,9 @@ class PrintReader:
             case Derivative():
                 raise self.source.error("a derivative is taken at arguments", doc, "write ∇R(u), s'(z) or ∂₁L(q, v)")
             case BigSum():
-                return self._sum(doc, scope) if doc.sign == "Σ" else self._fold(doc, scope)
+                return self._sum(doc, scope)
+            case BigFold():
+                return self._fold(doc, scope)
             case Projected():
                 return self._average(doc, scope)
             case Iverson():
@@ -1162,11 +1165,11 @@ class PrintReader:
 
         return number_of(element)
 
-    def _fold(self, doc: BigSum, scope: Scope) -> Denotation:
+    def _fold(self, doc: BigFold, scope: Scope) -> Denotation:
         """`max_j x[i,j]`: a function of the matrix of the numbers for one index, or for two."""
         ordered = [bound for bound in doc.indices if bound.lower is not None]
         others = [other for bound in doc.indices for other in bound.apart]
-        if doc.variables or len(doc.indices) > (1 if ordered or others else 2) or len(others) > 1:
+        if len(doc.indices) > (1 if ordered or others else 2) or len(others) > 1:
             raise self.source.error(f"{doc.sign} is over one index, or over two without bounds", doc)
         name = FOLDED.get((doc.sign, "running" if ordered else "others" if others else ""))
         if name is None:

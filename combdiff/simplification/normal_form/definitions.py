@@ -62,7 +62,7 @@ from combdiff.simplification.normal_form.angles import is_angle
 from combdiff.simplification.normal_form.common_factors import factored, in_front, one_network
 from combdiff.simplification.normal_form.common_subnetworks import bind_repeated, read_bound
 from combdiff.simplification.normal_form.denominators import JoiningLogarithms, without_fractions_below
-from combdiff.simplification.normal_form.joined_networks import with_transposes_joined
+from combdiff.simplification.normal_form.joined_networks import joined_networks, with_transposes_joined
 from combdiff.simplification.normal_form.lengths import length
 from combdiff.simplification.normal_form.repeated_parts import with_repeated_named
 from combdiff.simplification.normal_form.shares import with_averages_apart, with_named_shares
@@ -210,7 +210,8 @@ def _without(body: Term, var: Var) -> Iterator[Term]:
 def _in_front_without(body: Term, var: Var) -> Iterator[Term]:
     """The program with the value of a binding in front of the terms of each sum that are multiples of it.
 
-    2/x − 2 x/t − b/t with t = x² + b x + c is 2/x − (2 x + b)/(x² + b x + c).
+    2/x − 2 x/t − b/t with t = x² + b x + c is 2/x − (2 x + b)/(x² + b x + c), and B w c − k (A c + B s) − A w s with
+    the names of a sine and a cosine is (B w − A k) cos(w t) − (A w + B k) sin(w t).
     """
     collecting = _Collecting(var)
     found = _with_values(body, collecting.run)
@@ -231,12 +232,20 @@ class _Collecting(Rewriter):
         if not isinstance(new, Add):
             return new
         groups: dict[Term, list[Term]] = {}
-        for part in new.terms:
+        for part in chain.from_iterable(map(self._multiplied_out, new.terms)):
             own = (factor for factor in factors_of(part) if self._is_power(factor))
             groups.setdefault(next(own, ONE), []).append(part)
         self.collected |= any(len(parts) > 1 for factor, parts in groups.items() if factor is not ONE)
-        rest = groups.pop(ONE, [])
-        return add(*rest, *(in_front(parts) for parts in groups.values()))
+        rest = joined_networks(add(*groups.pop(ONE, [])))
+        return add(rest, *(in_front(parts) for parts in groups.values()))
+
+    def _multiplied_out(self, part: Term) -> Sequence[Term]:
+        """The terms of a product with one sum that has the definition: of k (a t + b), a k t and b k."""
+        sums = [factor for factor in factors_of(part) if isinstance(factor, Add) and self.var in factor.free]
+        if len(sums) != 1 or not isinstance(part, Mul):
+            return (part,)
+        others = [factor for factor in part.factors if factor is not sums[0]]
+        return [mul(*others, term) for term in sums[0].terms]
 
     def _is_power(self, factor: Term) -> bool:
         base = factor.arguments[0] if isinstance(factor, Primitive) and factor.name == "power" else factor
@@ -246,9 +255,9 @@ class _Collecting(Rewriter):
 def _with_angles_written_out(body: Term) -> Iterator[Term]:
     """The program with its definitions of sines and cosines written where they are read, which may be of one angle."""
     bindings, result = split(body)
-    angles: dict[Var, Term] = {}
+    angles, held = dict[Var, Term](), matrices_in(body)
     for var, value in bindings:
-        if is_angle(value.body if isinstance(value, Lambda) else value):
+        if is_angle(value.body if isinstance(value, Lambda) else value) and var not in held:
             angles[var] = put_back(value, angles)  # of an angle, perhaps, that is a sine itself
     if len(angles) > 1:
         kept = [(var, put_back(value, angles)) for var, value in bindings if var not in angles]
