@@ -82,6 +82,10 @@ MISTAKES = [
     ("sin² + cos² = 1", "(Num $one $zero)", "(Num $zero $one)"),
     ("tan z cos z = sin z", '(Fn "sin" v)', '(Fn "cos" v)'),
     ("tanh z cosh z = sinh z", '(Fn "sinh" v)', '(Fn "tanh" v)'),
+    ("cosh z / sinh z = 1 / tanh z", '(Fn "tanh" v)', '(Fn "cosh" v)'),
+    ("cos z / sin z = 1 / tan z", '(Fn "tan" v)', '(Fn "cos" v)'),
+    ("sinh z / tanh z = cosh z", '(Fn "cosh" v)', '(Fn "sinh" v)'),
+    ("sin z / tan z = cos z", '(Fn "cos" v)', '(Fn "tan" v)'),
     ("exp(x + y) exp −x = exp y", "(multiset-remove as x)", "as"),
     ("sqrt(x²) = |x| of a real x", "(real x)", ""),
     # matrices

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from combdiff.ir import (
     ONE,
@@ -93,7 +94,7 @@ def with_folds(term: Term) -> Term:
     return _FoldWriter(nodes, Names(term)).run(term) if any(map(_is_fold, nodes)) else term
 
 
-def _is_fold(term: Term) -> bool:
+def _is_fold(term: Term) -> TypeGuard[Primitive]:
     return isinstance(term, Primitive) and term.name in FOLDS
 
 
@@ -207,7 +208,8 @@ def _folded(node: Term) -> Term | None:
     """The tensor that a node is such a function of: the element of one, or a number."""
     if isinstance(node, Apply) and _is_fold(node.function):
         return node.function.children[0]
-    return node.children[0] if _is_fold(node) and not axes_of(node) else None
+    is_number = _is_fold(node) and not FOLDS[node.name][1] and len(axes_of(node.children[0])) == 2
+    return node.children[0] if is_number else None
 
 
 def _is_element(node: Term, var: Var) -> bool:

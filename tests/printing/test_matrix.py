@@ -365,6 +365,30 @@ def test_random_products_have_the_value_of_their_program(program: Program, simpl
         agrees(shown)
 
 
+def test_parts_of_tensors_keep_their_indices() -> None:
+    @cd.program
+    def part(x: cd.Space(6), y: cd.Space(4)):
+        return np.linalg.norm(x[:4]) * x[:4] @ y
+
+    @cd.program
+    def corner(A: cd.Space(5, 5), y: cd.Space(4)):
+        return A[:4, :4] @ y
+
+    @cd.program
+    def units(y: cd.Space(4)):
+        return cd.tensor(lambda i, j: cd.delta(i, j), i=3, j=4) @ np.outer(y, y)
+
+    for program in (part, corner, units):
+        arrays = {
+            p.name: np.random.default_rng(0).normal(size=[axis.size for axis in p.type.axes])
+            for p in program.parameters
+        }
+        again = cd.read(program.matrix(), {p.name: p.type for p in program.parameters})
+        np.testing.assert_allclose(again(**arrays), program(**arrays))
+    assert "‖" not in part.matrix()
+    assert "·" not in corner.matrix()
+
+
 def test_the_root_of_a_squared_norm_is_the_norm() -> None:
     @cd.program
     def distance(x: cd.Space("n"), y: cd.Space("n")):  # type: ignore

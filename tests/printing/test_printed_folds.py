@@ -42,6 +42,24 @@ def test_folds_are_written_over_indices_and_read_back(function: Callable[..., An
     np.testing.assert_allclose(again(x), function(x) if "Σ_i max_j (" not in text else program(x))
 
 
+def test_the_negative_of_a_fold_is_none_of_negatives() -> None:
+    for function, text in (
+        (lambda x: -np.max(x - 1), "x ↦ -max_j (x[j] - 1)"),
+        (lambda x: x * -np.min(x - 1), "x ↦ i ↦ -x[i] min_j (x[j] - 1)"),
+        (lambda x: -np.prod(x - 1) - cd.sum(lambda i: x[i] - 1), "x ↦ Σ_i (1 - x[i]) - Π_j (x[j] - 1)"),
+    ):
+        program = program_of(function, V)
+        assert str(program) == text
+        assert cd.read(text, {"x": V}) == program
+        assert "Σ_j" not in program.matrix()
+        assert r"\sum_{j}" not in program.latex()
+
+
+def test_what_a_product_of_the_others_is_of_is_written_where_it_is_read() -> None:
+    assert str(cd.grad(program_of(lambda x: np.prod(1 - x), V), "x")) == "x ↦ d ↦ -Π_{j≠d} (1 - x[j])"
+    assert str(cd.grad(program_of(lambda x: np.prod(x**3), V), "x")) == "x ↦ d ↦ 3 x[d]² Π_{j≠d} x[j]³"
+
+
 @pytest.mark.thorough
 def test_gradients_of_folds_have_no_axes_of_one_index() -> None:
     assert str(cd.grad(program_of(lambda x: np.prod(x), V), "x")) == "x ↦ d ↦ Π_{j≠d} x[j]"

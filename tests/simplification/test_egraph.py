@@ -313,7 +313,16 @@ EXAMPLES: Mapping[str, Term] = {
     "cosh² − sinh² = 1": add(mul(fn("cosh", r), fn("cosh", r)), negate(mul(fn("sinh", r), fn("sinh", r)))),
     "tan z cos z = sin z": mul(fn("tan", r), fn("cos", r)),
     "tanh z cosh z = sinh z": mul(fn("tanh", r), fn("cosh", r)),
-    "sin z / cos z = tan z": mul(fn("sin", r), fn("power", fn("cos", r), Number(-1))),
+    **{
+        f"{one} z / {two} z = {right}": mul(fn(one, r), fn("power", fn(two, r), Number(-1)))
+        for one, two, right in (
+            ("sin", "cos", "tan z"),
+            ("cosh", "sinh", "1 / tanh z"),
+            ("cos", "sin", "1 / tan z"),
+            ("sinh", "tanh", "cosh z"),
+            ("sin", "tan", "cos z"),
+        )
+    },
     "exp z / (1 + exp z) = 1 / (1 + exp −z)": mul(fn("exp", r), fn("power", add(ONE, fn("exp", r)), Number(-1))),
     "exp z / (a + c exp z) = 1 / (c + a exp −z)": mul(
         fn("exp", r), fn("power", add(ONE, mul(MINUS_ONE, fn("exp", r))), Number(-1))

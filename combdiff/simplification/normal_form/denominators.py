@@ -18,7 +18,7 @@ Invariant: the value is unchanged wherever it is defined, the work is no more, a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain, combinations, permutations, product
 from math import ceil, floor, prod
@@ -172,9 +172,11 @@ def _forms(sum_: Add) -> Iterator[Term]:
     if not any(n < 0 for _, powers in parts for n in powers.values()):
         return
     below = {base: min(each) for base, each in exponents.items()}
-    divided = any(isinstance(base, Add) for base, n in below.items() if n)
-    for opened in (True,) if divided else (False, True):
-        above = _polynomial_sum(parts, below, opened=opened)
+    divisors = [base for base, n in below.items() if n and isinstance(base, Add)]
+    sums = [base for base in bases if isinstance(base, Add)]
+    divided = bool(divisors)
+    for opened in (divisors, *([sums] if len(sums) > len(divisors) or not divided else [])):
+        above = _polynomial_sum(parts, below, opened)
         if above is None or (divided and len(above) > len(parts)):
             continue  # nothing cancels: fractions of their own are read as easily
         front, rest = _without_content(above)
@@ -213,7 +215,7 @@ def _multiplied(term: Term, parts: Sequence[Part]) -> Iterator[Term]:
 
     So is one collected by the powers of a base: p (1 − x) − q x is p − (p + q) x.
     """
-    found = _polynomial_sum(parts, {}, opened=True)
+    found = _polynomial_sum(parts, {}, None)
     if found is not None:
         counts = Counter(base for _, powers in found for base in powers)
         collected = (_by_powers(found, base) for base, n in counts.items() if 1 < n < len(found))
@@ -556,21 +558,26 @@ def _quotient(one: Powers, other: Powers) -> Powers:
     return _times(one, {base: -n for base, n in other.items()})
 
 
-def _polynomial_sum(parts: Sequence[Part], below: Powers, *, opened: bool) -> list[Part] | None:
-    """A sum of products over their common divisor, the sums in it multiplied out if `opened`; None if not short."""
+def _polynomial_sum(parts: Sequence[Part], below: Powers, opened: Collection[Term] | None) -> list[Part] | None:
+    """A sum of products over their common divisor, its sums multiplied out as `opened` says; None if not short.
+
+    Where what cancels is what a divisor is made of, other sums stay as they are: in 1/√(1 + (x − y)²) − (x − y)²/… the
+    first is (1 + (x − y)²)/….
+    """
     found: list[Part] = []
     for number, powers in parts:
         rest = _quotient(powers, below)
-        more = _multiplied_out(number, rest) if opened else [(number, rest)]
+        more = _multiplied_out(number, rest, opened)
         if more is None:
             return None
         found = _collected([*found, *more])
     return found if len(found) <= MOST_TERMS else None
 
 
-def _multiplied_out(number: Number, powers: Powers) -> list[Part] | None:
-    """A product as a sum of products; None where that is not short, or has roots of sums."""
-    sums = {base: n for base, n in powers.items() if isinstance(base, Add)}
+def _multiplied_out(number: Number, powers: Powers, opened: Collection[Term] | None = None) -> list[Part] | None:
+    """A product as a sum of products, its sums multiplied out, or those among them that are to be opened; None where
+    that is not short, or has roots of these sums."""
+    sums = {base: n for base, n in powers.items() if isinstance(base, Add) and (opened is None or base in opened)}
     if any(n.denominator != 1 or not 0 < n <= MOST_POWER for n in sums.values()):
         return None
     choices = [[_powers(part) for part in base.children] for base, n in sums.items() for _ in range(n.numerator)]

@@ -1,0 +1,150 @@
+"""Random programs of whole arrays, as a NumPy user writes them: value, gradient, product with the Hessian, prints.
+
+A program is an expression of some forty functions of numbers, vectors and matrices of two sizes. NumPy evaluates the
+same expression; what is printed, in index notation and in matrix notation, is read back and has the value.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.testing.text_derivatives import extrapolated_differences
+
+SIZES = {"n": 4, "m": 3}
+AXES = {"x": "n", "y": "n", "w": "n", "A": "nn", "B": "nm", "C": "mn", "E": "nn"}
+LEAVES = {"": "0.7 2.0", "n": "x y x w", "m": "C[:,0] B[1]", "nn": "A", "nm": "B", "mn": "C"}
+Rule = tuple[tuple[str, ...], str]  # the axes of the operands, and what is written of them
+
+NUMBERS = (
+    "np.sin({0})|(-{0})|np.exp(-({0})**2)|np.sqrt(1 + ({0})**2)|np.tanh({0})|(1 / (1.5 + np.abs({0})))",
+    "({0} - {1})|({0} * {1})|np.maximum({0}, {1})|np.where({0} > {1}, {0}, {1} * 2)|np.hypot({0}, {1} + 2)",
+)
+OF_VECTORS = (
+    "np.sum({0})|np.mean({0})|np.max({0})|np.min({0})|np.prod({0})|np.var({0})|np.ptp({0})|np.linalg.norm({0})|"
+    "np.log(np.sum(np.exp({0})))|({0})[0]|({0})[-1]|np.linalg.norm({0}, 1)|np.std({0})|np.max(np.abs({0}))|"
+    "np.sum({0} > 0.1)",
+    "({0} @ {1})|np.vdot({0}, {1})",
+)
+OF_MATRICES = "np.sum({0})|np.max({0})|np.min({0})|np.mean({0})|np.linalg.norm({0})|({0})[1, 2]"
+SQUARE = "np.trace({0})|np.linalg.det({0} + E)|np.linalg.slogdet({0} + 3 * E)[1]"
+VECTORS = (
+    "np.sin({0})|np.tanh({0})|(-{0})|np.abs({0})|({0})[::-1]|np.roll({0}, 1)|np.cumsum({0})|np.cumprod({0})|"
+    "({0} - np.mean({0}))|({0} / (1 + {0}**2))|np.clip({0}, -0.5, 0.5)|np.exp({0} / 2)|"
+    "(np.exp({0}) / np.sum(np.exp({0})))|np.sort({0})|np.where({0} > 0, {0}, 0.1 * {0})|"
+    "({0} / (1 + np.linalg.norm({0})))|np.concatenate([({0})[1:], ({0})[:1]])|np.pad({0}, 1)[:-2]|"
+    "np.append(({0})[:-1] - ({0})[1:], 0.0)|np.log1p({0}**2)|(np.max({0}) - {0})|({0} / np.max(1 + np.abs({0})))|"
+    "np.cumsum({0}[::-1])[::-1]|np.repeat({0}, 2)[::2]",
+    "({0} - {1})|({0} * {1})|np.maximum({0}, {1})|np.minimum({0}, {1})|np.where({0} > {1}, {0}, {1})|"
+    "({0} / (2 + {1}**2))|np.arctan2({0}, 3 + {1})|({0} + {1})",
+)
+BY_A_NUMBER = "({0} * {1})|({0} - {1})|({0} / (2 + {1}**2))|np.where({0} > {1}, {0}, {1})"
+ALONG = "np.{f}({{0}}, axis={axis})"
+MATRICES = (
+    "np.sin({0})|(-{0})|({0})[::-1]|np.tril({0})|np.triu({0}, 1)|({0} - np.mean({0}, axis=0))|np.cumsum({0}, axis=1)|"
+    "np.where({0} > 0, {0}, 0.1 * {0})|np.roll({0}, 1, axis=0)|({0} - np.max({0}, axis=1, keepdims=True))|"
+    "(np.exp({0}) / np.sum(np.exp({0}), axis=1, keepdims=True))|np.abs({0})|np.sort({0}, axis=0)|"
+    "({0} / np.linalg.norm({0} + 2, axis=1, keepdims=True))|np.cumprod({0}, axis=0)|np.maximum({0}, 0)|"
+    "np.diff(np.pad({0}, 1), axis=0)[1:, 1:-1]",
+    "({0} - {1})|({0} * {1})|np.maximum({0}, {1})|({0} + {1})",
+)
+
+
+def several(written: str, *operands: str) -> list[Rule]:
+    return [(operands, each) for each in written.split("|")]
+
+
+def rules(axes: str) -> list[Rule]:
+    """How a number, vector or matrix of these axes is written."""
+    if not axes:
+        found = [rule for count in (1, 2) for rule in several(NUMBERS[count - 1], *[""] * count)]
+        for axis in SIZES:
+            found += several(OF_VECTORS[0], axis) + several(OF_VECTORS[1], axis, axis)
+        return found + [rule for of in ("nn", "nm", "mn") for rule in several(OF_MATRICES, of)] + several(SQUARE, "nn")
+    if len(axes) == 1:
+        other = "m" if axes == "n" else "n"
+        found = several(VECTORS[0], axes) + several(VECTORS[1], axes, axes) + several(BY_A_NUMBER, axes, "")
+        for of, axis in ((axes + other, 1), (other + axes, 0)):
+            found += [((of,), ALONG.format(f=f, axis=axis)) for f in ("sum", "max", "min", "prod", "mean")]
+            found += [((of,), ALONG.format(f="linalg.norm", axis=axis))]
+        found += [((axes + other, other), "({0} @ {1})"), ((other, other + axes), "({0} @ {1})")]
+        found += [((other + axes,), "({0})[1]"), ((axes + other,), "({0})[:, -1]")]
+        square: list[Rule] = [(("nn",), "np.diag({0})"), (("nn", "n"), "np.linalg.solve({0} + 3 * E, {1})")]
+        return found + square if axes == "n" else found
+    one, two = axes
+    found = several(MATRICES[0], axes) + several(MATRICES[1], axes, axes)
+    found += several("np.outer({0}, {1})|({0}[:, None] - {1})|np.maximum({0}[:, None], {1})", one, two)
+    found += [((two + one,), "({0}).T"), ((axes, two), "({0} * {1})"), ((axes, one), "({0} - {1}[:, None])")]
+    found += [((axes, ""), "({0} * {1})"), ((axes,), f"({{0}}).reshape(-1).reshape({SIZES[one]}, {SIZES[two]})")]
+    return [*found, (("nn",), "np.linalg.inv({0} + 3 * E)"), (("n",), "np.diag({0})")] if axes == "nn" else found
+
+
+def drawn(random: Random, axes: str, depth: int) -> str:
+    """An expression of these axes."""
+    if depth <= 0:
+        return random.choice(LEAVES[axes].split())
+    operands, written = random.choice(rules(axes))
+    return written.format(*(drawn(random, each, depth - 1 - random.randrange(2)) for each in operands))
+
+
+def function_of(text: str) -> Callable[..., Any]:
+    """A function of all tensors by its expression."""
+    name = f"<{text}>"
+    source = f"def f({', '.join(AXES)}):\n    return {text}\n"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    found: dict[str, Any] = {"np": np}
+    exec(compile(source, name, "exec"), found)
+    function: Callable[..., Any] = found["f"]
+    return function
+
+
+def check_prints(shown: cd.Program, given: dict[str, Any], value: Any, spaces: dict[str, Any]) -> None:
+    """What is printed has the value; where a print tells no sizes, as `0` and `𝟏` alone, it is refused."""
+    for text in (str(shown), shown.matrix()):
+        try:
+            found = cd.read(text, spaces)(**given)
+        except cd.CombdiffError as problem:
+            if "nothing tells the range" not in str(problem):
+                raise
+            continue
+        np.testing.assert_allclose(found + np.zeros_like(value), value, rtol=1e-7, atol=1e-8, err_msg=text)
+
+
+def check(seed: int, *, twice: bool) -> None:
+    random, rng = Random(seed), np.random.default_rng(seed)
+    text = drawn(random, "", random.choice([3, 4, 5]))
+    given = {name: rng.uniform(-1, 1, tuple(SIZES[axis] for axis in axes)) for name, axes in AXES.items()}
+    given["E"] = 2 * np.eye(SIZES["n"])
+    function = function_of(text)
+    expected = function(**given)
+    function.__annotations__ = {name: cd.Space(*(SIZES[axis] for axis in axes)) for name, axes in AXES.items()}
+    program = cd.program(function)
+    spaces = {parameter.name: parameter.type for parameter in program.parameters}
+    np.testing.assert_allclose(program(**given), expected, rtol=1e-9, atol=1e-9, err_msg=text)
+    check_prints(program, given, expected, spaces)
+    read = {variable.name for variable in program.term.body.free}
+    name = next((name for name in "xABCyw" if name in read), "x")
+    gradient = cd.grad(program, name)
+    slopes = gradient(**given)
+    if not np.isfinite(slopes).all():  # the root of nothing, as of two largest numbers less the largest
+        return
+    steps = (extrapolated_differences(program, given, SIZES, name, scale)[0] for scale in (32.0, 1.0))
+    assert any(np.allclose(slopes, each, rtol=1e-3, atol=1e-4) for each in steps), f"{text}\n{gradient}\n{slopes}"
+    check_prints(gradient, given, slopes, spaces)
+    if twice:
+        way = rng.normal(size=given[name].shape)
+        ahead, behind = (gradient(**{**given, name: given[name] + step * way}) for step in (1e-5, -1e-5))
+        product = cd.hvp(program, name)(**given, **{f"{name}_dot": way})
+        np.testing.assert_allclose(product, (ahead - behind) / 2e-5, rtol=2e-3, atol=2e-3, err_msg=text)
+
+
+@pytest.mark.sample(12)
+@pytest.mark.parametrize("seed", range(80))
+def test_values_derivatives_and_prints(seed: int) -> None:
+    check(seed, twice=seed % 4 == 0)
