@@ -98,6 +98,12 @@ class Term(metaclass=_Interning):
         return ()
 
     @cached_property
+    def label(self) -> tuple[str, ...]:
+        """What a node is but for its children and the names that it binds: what it is of, the kind of a result."""
+        own = (repr(part) for part in self.identity() if not _holds_terms(part))
+        return type(self).__name__, *own, *(repr(var.type) for var in self.bound)
+
+    @cached_property
     def free(self) -> frozenset[Var]:
         """The variables that occur free."""
         return _from_the_leaves(self, "free", lambda term: term._free())
@@ -117,6 +123,10 @@ class Term(metaclass=_Interning):
 
     def __repr__(self) -> str:
         return _describe(self, 4)
+
+
+def _holds_terms(part: object) -> bool:
+    return isinstance(part, Term) or (isinstance(part, tuple) and any(map(_holds_terms, part)))
 
 
 def _describe(value: object, depth: int) -> str:

@@ -14,8 +14,9 @@ import numpy as np
 
 import combdiff.tracing.rearranging as rearranging
 from combdiff.errors import TypeMismatchError, UnsupportedError, shown
-from combdiff.ir import is_complex
+from combdiff.ir import Range, is_complex
 from combdiff.tracing import functions as cd
+from combdiff.tracing.iteration import scan
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, UFUNC_METHODS, answer
 from combdiff.tracing.special_functions import i0
 from combdiff.tracing.truths import as_truth, where
@@ -210,6 +211,7 @@ _REDUCTIONS: dict[Any, tuple[Any, Any]] = {
     np.logical_and: (np.all, None),
     np.logical_or: (np.any, None),
 }
+_BY_STEPS = {np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.hypot, np.subtract, np.divide}
 
 
 def _no_reduction(ufunc: np.ufunc, method: str) -> UnsupportedError:
@@ -247,9 +249,19 @@ def _logaddexp_reduce(array: Any, axis: Any, keepdims: bool, initial: Any = None
 def _accumulate(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None) -> Any:
     cd.check_dtype(f"np.{ufunc.__name__}.accumulate", dtype, array)
     running = _REDUCTIONS.get(ufunc, (None, None))[1]
-    if running is None:
+    if running is not None:
+        return HANDLERS[running](array, axis)
+    if ufunc not in _BY_STEPS:
         raise _no_reduction(ufunc, "accumulate")
-    return HANDLERS[running](array, axis)
+    value: Any = np.moveaxis(cd.taken(array), axis, 0)
+    if value.space.axes[0] == Range(1):
+        return array
+
+    def step(y: Any, x: Any) -> tuple[Any, Any]:  # which prints call the states by their name
+        after = ufunc(y, x)
+        return after, after
+
+    return np.moveaxis(np.concatenate([value[:1], scan(step, value[0], value[1:])[1]]), 0, axis)
 
 
 def _outer(ufunc: np.ufunc, A: Any, B: Any) -> Any:

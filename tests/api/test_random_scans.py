@@ -128,6 +128,36 @@ def test_random_steps(objective: Callable[..., Any], is_complex: bool, seed: int
         np.testing.assert_allclose(found, (one - two) / (2 * h), rtol=1e-5, atol=1e-7)
 
 
+AS_WIDE_AS_LONG: list[Callable[..., Any]] = [
+    np.logaddexp,
+    lambda x, v: np.hypot(x, v + 1),
+    lambda x, v: np.exp(-x * v),
+    lambda x, v: np.tanh(x) / (1 + v**2),
+]
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("move", AS_WIDE_AS_LONG, ids=["logaddexp", "hypot", "exp", "tanh"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_as_many_steps_as_a_state_has_elements(move: Callable[..., Any], turned: bool) -> None:
+    """What a step begins with and what it ends with are two results: exp(c[t] - c[t + 1]) is no symmetric matrix."""
+
+    @cd.program
+    def f(x0: cd.Space(T), u: cd.Space(T, T)):
+        def step(x: Any, v: Any) -> Any:
+            after = move(x, v)
+            return after, after
+
+        last, ys = cd.scan(step, x0, u.T if turned else u)
+        return np.sum(np.cos(ys)) + last @ last
+
+    rng = np.random.default_rng(0)
+    x0, u, way = rng.normal(size=T), rng.normal(size=(T, T)), rng.normal(size=(T, T))
+    for derived, arguments in ((cd.grad, (x0, u)), (cd.hvp, (x0, u, way))):
+        simplified, raw = derived(f, "u"), derived(f, "u", simplify=False)
+        np.testing.assert_allclose(simplified(*arguments), raw(*arguments), err_msg=str(simplified))
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("library", ["jax", TORCH])
 @settings(FEW, max_examples=2)

@@ -12,13 +12,34 @@ from elements import at
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from combdiff.ir.domains import Cyclic, Range, Space, Symmetric
+from combdiff.ir.domains import Cyclic, Function, Range, Space, Symmetric
+from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import affine, delta, indicator
 from combdiff.ir.interpreter import evaluate
+from combdiff.ir.iteration import Scan
 from combdiff.ir.let_form import canonical_names
 from combdiff.ir.primitives import TABLE, function, power
 from combdiff.ir.substitution import substitute
-from combdiff.ir.terms import ZERO, Apply, Conj, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, negate, total
+from combdiff.ir.terms import (
+    ONE,
+    ZERO,
+    Apply,
+    Conj,
+    Lambda,
+    Mul,
+    Number,
+    Primitive,
+    Pullback,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    add,
+    conj,
+    mul,
+    negate,
+    total,
+)
 from combdiff.simplification.normal_form import canonical as module
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.reindexings import MOST_MOVES, moves
@@ -50,6 +71,21 @@ d = Var("d", Range("n"))  # a free index
 
 def index(name: str, domain: Any = None) -> Var:
     return Var(name, domain or Range("n"))
+
+
+def test_nodes_that_differ_beside_their_children_have_forms_of_their_own() -> None:
+    """It was 0 what a step begins with less what it ends with."""
+    x, w = TENSORS[0], Var("w", Space("n"))
+    move = Lambda((Var("t", Range("n")), w), Tuple((w, w)))
+    results = [Scan(move, (x,), kind, component) for kind in ("before", "after") for component in (0, 1)]
+    results += [Scan(move, (x,), "after", 0, reverse=True)]
+    solutions = [Implicit(kind, Lambda((w,), w), x) for kind in ("root", "solve")]
+    force = Var("L", Function(Space("n"), Space("n"), result=Space()))
+    slopes = [Pullback(force, position, (x, x), ONE) for position in (0, 1)]
+    for alike, at_ in ((results, (d, d)), (solutions, (d,)), (slopes, (d,))):
+        elements = [Apply(each, at_) for each in alike]
+        assert len({canonical(each) for each in elements}) == len(elements)
+        assert all(canonical(add(one, negate(other))) is not ZERO for one, other in itertools.pairwise(elements))
 
 
 def test_a_free_index_named_as_canonical_forms_name_theirs_is_not_bound() -> None:

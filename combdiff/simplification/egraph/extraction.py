@@ -356,8 +356,7 @@ def order_key(term: Term) -> tuple[Any, ...]:
             return (1, repr(term.real), repr(term.imag))
         case Affine():
             return (2, tuple((v.name, str(c)) for v, c in term.coefficients), str(term.offset))
-    label = (type(term).__name__, getattr(term, "name", ""), tuple(v.name for v in term.bound))
-    return (3, label, tuple(order_key(child) for child in term.children))
+    return (3, term.label, tuple(v.name for v in term.bound), tuple(order_key(child) for child in term.children))
 
 
 def ordered(term: Term, collect: bool = True) -> Term:

@@ -168,8 +168,7 @@ class _Naming:
         sign = 1
         if parts[0].sign < 0 and (symmetry := parity(term)):
             parts[0], sign = parts[0]._replace(sign=1), symmetry
-        name = (type(term).__name__, getattr(term, "name", ""))
-        key = ("f", *name, *(part.signed_key for part in parts))
+        key = ("f", term.label, *(part.signed_key for part in parts))
         return _SignedForm(key, sign, term.with_children(tuple(part.signed for part in parts)))
 
     def _product(self, term: Mul, colours: Colours, depth: int) -> _SignedForm:
