@@ -55,8 +55,8 @@ def page() -> str:
                 listed(taken),
                 f"Of functions of elements also the methods {', '.join(f'`{m}`' for m in sorted(UFUNC_METHODS))}, "
                 "as in "
-                "`np.add.reduce(A, axis=1)`.\n`np.maximum.accumulate(x)` and the like are recurrences, as `cd.scan` is. "
-                "What happens at ties, zeros and branch points\nstands in "
+                "`np.add.reduce(A, axis=1)`.\n`np.maximum.accumulate(x)` and the like are recurrences, as `cd.scan` is."
+                " What happens at ties, zeros and branch points\nstands in "
                 "[a table](arrays.md#where-a-function-has-no-derivative).",
                 "## Refused",
                 "| not taken | because | write |\n| --- | --- | --- |\n" + "\n".join(rows),

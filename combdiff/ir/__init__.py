@@ -148,7 +148,16 @@ from combdiff.ir.sizes import Size, names_in, resized, size_of_parts, size_parts
 from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import SPECIAL_FUNCTIONS
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, for_all_indices, opened, with_symbol
-from combdiff.ir.substitution import Names, apply, exchanged, holds_delta, substitute, substituting, subterms
+from combdiff.ir.substitution import (
+    Names,
+    apply,
+    exchanged,
+    holds_delta,
+    substitute,
+    substituting,
+    subterms,
+    without_shadows,
+)
 from combdiff.ir.terms import (
     MINUS_ONE,
     ONE,
@@ -411,4 +420,5 @@ __all__ = [
     "with_real_moduli",
     "with_symbol",
     "without_scipy",
+    "without_shadows",
 ]

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from combdiff.ir.indices import Guard
-from combdiff.ir.terms import ONE, ZERO, Add, Mul, Number, OverIndices, Term, add, mul
+from combdiff.ir.terms import ONE, ZERO, Add, Mul, Number, OverIndices, Term, Var, add, mul
 from combdiff.records import dataclass
 
 NOTHING = Number(float("-inf"))  # the largest of no numbers
@@ -71,6 +71,9 @@ class Magnitude(OverIndices):
 
     def with_children(self, children: tuple[Term, ...]) -> Term:
         return Magnitude(self.indices, children[0], self.degree)
+
+    def over(self, bound: tuple[Var, ...], body: Term) -> Term:
+        return Magnitude(bound, body, self.degree)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

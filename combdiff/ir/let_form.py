@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from combdiff.ir.domains import Range, Space, Whole
 from combdiff.ir.implicit import Implicit
@@ -551,8 +550,6 @@ class _FreshNaming:
         children = tuple(self.run(child, scope) for child in term.children)
         if isinstance(term, Let):
             return Let(tuple(zip(bound, children[:-1], strict=True)), children[-1])
-        if isinstance(term, Lambda):
-            return Lambda(bound, children[0])
-        if isinstance(term, OverIndices):
-            return replace(term, indices=bound, body=children[0])
+        if isinstance(term, Lambda | OverIndices):
+            return term.over(bound, children[0])
         return type(term)(children) if isinstance(term, Add | Mul) else term.with_children(children)

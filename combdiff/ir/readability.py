@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from combdiff.ir.domains import Whole
 from combdiff.ir.let_form import split
 from combdiff.ir.substitution import active_in, subterms
-from combdiff.ir.terms import Lambda, Let, Sum, Term, Var, let
+from combdiff.ir.terms import Lambda, Let, Term, Var, let
 from combdiff.ir.types import is_domain
 
 LETTERS = "ijklmnpqrstuvwabcdefgh"
@@ -97,8 +97,7 @@ class _PlainNaming:
         renamed = dict(zip(term.bound, self._chosen(term.bound, visible), strict=True))
         inside = visible | {v.name for v in renamed.values()}
         body = self.run(term.children[0], {**scope, **renamed}, inside)
-        assert isinstance(term, Lambda | Sum)
-        return type(term)(tuple(renamed.values()), body)
+        return term.over(tuple(renamed.values()), body)
 
     def _let(self, term: Let, scope: dict[Var, Var], visible: frozenset[str]) -> Term:
         """A let inside: each name is visible to what follows."""

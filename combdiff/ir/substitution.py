@@ -13,7 +13,7 @@ from typing import TypeVar
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.domains import Cyclic, Domain
 from combdiff.ir.indices import Delta, delta
-from combdiff.ir.terms import Apply, Lambda, Let, Term, Tuple, Var, composed, fresh, let, mul, total
+from combdiff.ir.terms import Apply, Lambda, Let, OverIndices, Term, Tuple, Var, composed, fresh, let, mul, total
 
 MOST_LEVELS = 50  # of a term that are gone down by calls
 
@@ -99,6 +99,41 @@ class Names:
         return tuple(self.fresh(Var(letters[n % len(letters)], domain)) for n, domain in enumerate(domains))
 
 
+def without_shadows(term: Term) -> Term:
+    """The term in which no index is called like one that is bound around it: Σ_k x[k] / Σ_k y[k] has another name below
+    the line. So parts may be read apart from what binds their indices."""
+    return _Unshadowing(Names(term)).run(term, frozenset()) if _shadows(term) else term
+
+
+@composed
+def _shadows(term: Term) -> bool:
+    """Whether a variable that is bound in a term is called like one that is bound around it there."""
+    inside = frozenset[str]().union(*map(_bound_names, term.children))
+    return not inside.isdisjoint(var.name for var in term.bound) or any(map(_shadows, term.children))
+
+
+class _Unshadowing:
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.done: dict[tuple[Term, frozenset[str]], Term] = {}
+
+    def run(self, term: Term, scope: frozenset[str]) -> Term:
+        """The term where these names are those of indices around it; what is shared stays so."""
+        inside = scope & _bound_names(term)
+        if not inside and not _shadows(term):
+            return term
+        if (term, inside) not in self.done:
+            self.done[term, inside] = self._node(term, inside)
+        return self.done[term, inside]
+
+    def _node(self, term: Term, scope: frozenset[str]) -> Term:
+        if not isinstance(term, Lambda | OverIndices):
+            return term.with_children(tuple(self.run(child, scope) for child in term.children))
+        renamed = {var: self.names.fresh(var) for var in term.bound if var.name in scope}
+        body = self.run(substitute(term.body, renamed), scope.union(var.name for var in term.bound))
+        return term.over(tuple(renamed.get(var, var) for var in term.bound), body)
+
+
 def substitute(term: Term, replacement: Mapping[Var, Term]) -> Term:
     """term with free variables replaced, bound names renamed where they would capture."""
     return _Substitution().run(term, dict(replacement))
@@ -152,8 +187,7 @@ class _Substitution:
             renaming[var] = new = fresh(var, taken)
             taken.add(new.name)
         bound = tuple(renaming.get(v, v) for v in term.bound)
-        body = self.run(term.children[0], renaming)
-        return type(term)(bound, body), active  # type: ignore[call-arg]
+        return term.over(bound, self.run(term.body, renaming)), active  # type: ignore[arg-type, attr-defined]
 
     def _let(self, term: Let, active: dict[Var, Term]) -> Term:
         """Bindings are sequential: rename a bound variable that clashes as its scope begins."""

@@ -97,6 +97,10 @@ class Term(metaclass=_Interning):
         """The variables this node binds in (some of) its children."""
         return ()
 
+    def over(self, bound: tuple[Var, ...], body: Term) -> Term:
+        """The same node of another body, over other variables. Raises TypeError for one that binds none in a body."""
+        raise TypeError(f"a {type(self).__name__} is over no variables")
+
     @cached_property
     def label(self) -> tuple[str, ...]:
         """What a node is but for its children and the names that it binds: what it is of, the kind of a result."""
@@ -241,6 +245,9 @@ class Lambda(Term):
     def bound(self) -> tuple[Var, ...]:
         return self.parameters
 
+    def over(self, bound: tuple[Var, ...], body: Term) -> Term:
+        return Lambda(bound, body)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OverIndices(Term):
@@ -256,6 +263,9 @@ class OverIndices(Term):
     @property
     def bound(self) -> tuple[Var, ...]:
         return self.indices
+
+    def over(self, bound: tuple[Var, ...], body: Term) -> Term:
+        return type(self)(bound, body)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

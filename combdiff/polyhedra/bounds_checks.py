@@ -65,7 +65,7 @@ from combdiff.ir import (
     unequal,
 )
 from combdiff.polyhedra.affine import Bounds, Linear, contradictory, eliminate, implied, tighten
-from combdiff.polyhedra.linear_forms import in_domain, linear, premises_of, size_linear, symbol
+from combdiff.polyhedra.linear_forms import in_domain, linear, premises_of, projected, size_linear, symbol
 from combdiff.records import dataclass
 
 MOST_POINTS = 100_000  # loops entered in search of an index; beyond, what holds over the rationals decides
@@ -397,7 +397,9 @@ class _IndexSearch:
             case Add():
                 return frozenset.intersection(*map(self._needed, term.terms))
             case Sum(indices, body):
-                return frozenset(guard for guard in self._needed(body) if guard.free.isdisjoint(indices))
+                guards = self._needed(body)
+                apart = [guard for guard in guards if guard.free.isdisjoint(indices)]
+                return frozenset((*apart, *projected(guards.difference(apart), term.free)))  # Σ_{j>d} is over some j
             case Conj(inner):
                 return self._needed(inner)
             case Apply(function) if isinstance(value := self.scope.get(function, function), Lambda):

@@ -87,6 +87,9 @@ class FoldSign(PrintedNumber):
     def bound(self) -> tuple[Var, ...]:
         return self.indices
 
+    def over(self, bound: tuple[Var, ...], body: Term) -> Term:
+        return replace(self, indices=bound, body=body)
+
 
 def with_folds(term: Term) -> Term:
     """The term with these functions written over indices."""

@@ -23,6 +23,7 @@ from combdiff.ir import (
     mul,
     subterms,
     total,
+    without_shadows,
 )
 from combdiff.printing.digits import read_at, without_digits
 
@@ -32,6 +33,7 @@ def read_directly(term: Term) -> Term:
     guards = [node for node in subterms(term) if isinstance(node, Delta | Indicator)]
     if not guards:
         return term
+    term = without_shadows(term)
     looked_up = any(isinstance(node, Delta) and node.lookup for node in guards)
     written: dict[Term, Term] = {}
     for node in subterms(term):  # children first

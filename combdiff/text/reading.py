@@ -916,17 +916,19 @@ class PrintReader:
         forms = [self.form(argument, scope) for argument in doc.arguments]
         self._read_at_end(doc, tensor, forms, scope)
         values: dict[int, Denotation] = {}
+        steps = self._axis_of_steps(doc, tensor)
         for n, (argument, cell, form) in enumerate(zip(doc.arguments, tensor.cells, forms, strict=True)):
             bare = index_alone(form)
             if bare is not None and not bare.written:
-                self.join(bare.cell, cell, argument)
+                if n == steps:  # an index of its own may run over the steps and the boundary, or some of them
+                    self.guesses.append((bare.cell, cell))
+                else:
+                    self.join(bare.cell, cell, argument)
             elif form is None:
                 values[n] = self._index_value(argument, scope)
             elif isinstance(cell.domain, Real):
                 for symbol in form[0]:
                     self.join(symbol.cell, cell, argument) if isinstance(symbol, BoundIndex) else None
-
-        steps = self._axis_of_steps(doc, tensor)
 
         def element() -> Term:
             found = {n: self.fresh(Var("k", self.domain(tensor.cells[n], doc))) for n in values}

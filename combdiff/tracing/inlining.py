@@ -255,7 +255,7 @@ class _Copy:
             case Lambda() | Sum():
                 bound = tuple(self._fresh(var) for var in term.bound)
                 body = self.run(term.children[0], {**scope, **dict(zip(term.bound, bound, strict=True))})
-                return type(term)(bound, body)
+                return term.over(bound, body)
             case Apply():
                 return self._apply(term, scope)
         return term.with_children(tuple(self.run(child, scope) for child in term.children))

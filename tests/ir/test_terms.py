@@ -30,8 +30,9 @@ from combdiff.ir.indices import (
     unequal,
 )
 from combdiff.ir.interpreter import evaluate
+from combdiff.ir.largest import Magnitude
 from combdiff.ir.relations import Relation
-from combdiff.ir.substitution import apply, fresh, substitute, subterms
+from combdiff.ir.substitution import apply, fresh, substitute, subterms, without_shadows
 from combdiff.ir.terms import (
     MINUS_ONE,
     ONE,
@@ -431,3 +432,21 @@ def test_sums_of_sums_over_indices_of_the_same_name_are_joined(
     assert isinstance(joined, Sum)
     assert len(joined.indices) == len({index.name for index in joined.indices}) == len(indices)
     assert evaluate(joined, {}, {}) == evaluate(body, {}, {})
+
+
+def test_indices_bound_in_one_another_get_names_of_their_own() -> None:
+    """A part may be read apart from its binder then: in Σ_k x[k] Σ_k y[k] it is not told which k is meant."""
+    inner = total((k,), Apply(y, (k,)))
+    shadowed = Lambda((k,), mul(Apply(x, (k,)), inner, inner))
+    found = without_shadows(shadowed)
+    assert [sum_.indices for sum_ in subterms(found) if isinstance(sum_, Sum)] == [(Var("k.1", N),)]
+    assert found.bound == (k,)
+    beside = mul(total((k,), Apply(x, (k,))), inner)
+    assert without_shadows(beside) is beside
+
+
+def test_a_magnitude_keeps_its_degree_where_its_index_is_renamed() -> None:
+    found = substitute(Magnitude((i,), Apply(A, (i, j)), 2), {j: i})
+    assert isinstance(found, Magnitude)
+    assert found.degree == 2
+    assert found.indices[0] is not i

@@ -119,3 +119,22 @@ def test_conditions_of_other_indices_say_which_integers_are_read() -> None:
     np.testing.assert_allclose(cd.read(shown, spaces)(x), expected)
     with pytest.raises(cd.IndexingError, match="axis 0 of x is read at"):
         cd.read("x ↦ i<18 ↦ x[⌊2i/3⌋ + 1]", spaces)(x)
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (lambda A, x, at: (A / np.sum(A + 2, axis=1, keepdims=True)).reshape(-1), "Σ_k (2 + A[⌊i/4⌋,k])"),
+        (lambda A, x, at: (A / np.linalg.norm(A, axis=0)).reshape(-1), "Σ_k A[k,i mod 4]²"),
+        (lambda A, x, at: (x * np.exp(A.sum(1)))[at], "Σ_j A[at[i],j]"),
+    ],
+)
+def test_sums_inside_keep_their_own_indices(written: Callable[..., Any], shown: str) -> None:
+    """In matrix notation, where short definitions are written out, digits of the index around them stood there."""
+    spaces = {"A": cd.Space(4, 4), "x": cd.Space(4), "at": cd.Space(3, dtype=int)}
+    written.__annotations__ = spaces
+    program = cd.program(written)
+    text = program.matrix()
+    assert shown in text
+    given = (RNG.normal(size=(4, 4)), RNG.normal(size=4), np.array([2, 0, 3]))
+    np.testing.assert_allclose(cd.read(text, spaces)(*given), written(*given))

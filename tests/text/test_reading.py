@@ -181,6 +181,22 @@ SHOWN = {
 }
 
 
+def test_what_stands_beside_an_empty_sum_is_read_where_that_is_not_empty() -> None:
+    """t[4] of four elements stands beside a Σ over nothing."""
+    shown = "x ↦\n  t[j<4] = tanh([j ≥ 1] x[j - 1])\n  d<4 ↦ (1 - t[d + 1]²) Σ_{j=d + 1}^{3} t[j]"
+    x = np.random.default_rng(0).normal(size=4)
+    t = np.tanh([0, *x[:3]])
+    expected = [*(1 - t[1:] ** 2) * np.cumsum(t[:0:-1])[::-1], 0]
+    np.testing.assert_allclose(cd.read(shown, {"x": cd.Space(4)})(x), expected)
+
+
+def test_an_index_of_other_tensors_reads_some_of_the_states() -> None:
+    shown = "(w, B) ↦\n  y[0] = w[0]\n  y[j<3 + 1] = min(y[j], w[j + 1])\n  Σ_i B[i] y[i]"
+    w, B = np.random.default_rng(0).normal(size=(2, 4))
+    read = cd.read(shown, {"w": cd.Space(4), "B": cd.Space(4)})
+    np.testing.assert_allclose(read(w, B), np.minimum.accumulate(w) @ B)
+
+
 @pytest.mark.parametrize("program", SHOWN, ids=lambda program: program.name)
 def test_what_no_tensor_tells_is_written(program: cd.Program) -> None:
     assert str(program) == SHOWN[program]
