@@ -237,8 +237,8 @@ MUTANTS = (
     ),
     Mutant(
         "printing/signs.py",
-        "terms = [(not negative, term)",
-        "terms = [(negative, term)",
+        "turned = added((not negative, term)",
+        "turned = added((negative, term)",
         "tests/printing/test_printing.py",
     ),
     Mutant(

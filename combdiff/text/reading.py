@@ -556,8 +556,7 @@ class PrintReader:
             case Name():
                 return self._name(doc, scope)
             case Literal():
-                number = Number(exact(doc.real))
-                return number_of(lambda: number)
+                return number_of(lambda: Number(exact(doc.real)))
             case Signed():
                 return self._signed(doc, scope)
             case Juxtaposition():
@@ -571,9 +570,7 @@ class PrintReader:
                 factors = [self.value(factor, scope) for factor in doc.factors]
                 return reduce(lambda one, other: self._matrix_product(doc, one, other), factors)
             case ElementProduct():
-                factors = [self.value(factor, scope) for factor in (*doc.above, *doc.below)]
-                over = len(doc.above)
-                return self.elementwise(doc, lambda *t: mul(*t[:over], *map(inverse, t[over:])), factors, scalars=True)
+                return self._element_product(doc, [self.value(each, scope) for each in (*doc.above, *doc.below)])
             case ElementPower():
                 sides = [self.value(doc.base, scope), self.value(doc.exponent, scope)]
                 return self.elementwise(doc, power_of, sides, scalars=True)
@@ -717,6 +714,11 @@ class PrintReader:
                 "two tensors stand side by side", doc, "write elements, A[i,j] x[j], or a matrix product, A·x"
             )
         return self.elementwise(doc, mul, parts, scalars=True)
+
+    def _element_product(self, doc: ElementProduct, factors: Sequence[Denotation]) -> Denotation:
+        """`x ⊙ y ⊘ z`: products and quotients element by element."""
+        over = len(doc.above)
+        return self.elementwise(doc, lambda *t: mul(*t[:over], *map(inverse, t[over:])), factors, scalars=True)
 
     def _matrix_product(self, doc: Doc, one: Denotation, two: Denotation) -> Denotation:
         """`A·x`, `xᵀ·y`, `x·yᵀ`; of numbers with anything, their product."""
