@@ -1405,7 +1405,8 @@ def _place_in(matrix: Lambda, element: Term) -> tuple[Term, ...] | None:
     """The indices at which a matrix has an element, found among those that are read in it; None where none are."""
     reads = [index for part in subterms(element) if isinstance(part, Apply) for index in part.arguments]
     first = affine([], 0)
-    tried = [[first] if v.type == Range(1) else list(dict.fromkeys(reads)) for v in matrix.parameters]
+    own = [v for v in matrix.parameters if v in matrix.body.free and v.type != Range(1)]
+    tried = [list(dict.fromkeys(reads)) if v in own else [first] for v in matrix.parameters]
     wanted = canonical_names(element)
     for place in product(*tried):
         found = substitute(matrix.body, dict(zip(matrix.parameters, place, strict=True)))

@@ -1,7 +1,8 @@
 """Random programs of whole arrays, as a NumPy user writes them: value, gradient, product with the Hessian, prints.
 
-A program is an expression of some forty functions of numbers, vectors and matrices of two sizes. NumPy evaluates the
-same expression; what is printed, in index notation and in matrix notation, is read back and has the value.
+A program is an expression of some ninety functions of numbers, vectors and matrices. NumPy evaluates the same
+expression; what is printed, in index notation and in matrix notation, is read back and has the value. Axes have two
+sizes or all one, so that an axis taken for another shows in the numbers and not in the shapes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pytest
 import combdiff as cd
 from combdiff.testing.text_derivatives import extrapolated_differences
 
-SIZES = {"n": 4, "m": 3}
+SIZES = [{"n": 4, "m": 3}, {"n": 3, "m": 3}]
 AXES = {"x": "n", "y": "n", "w": "n", "A": "nn", "B": "nm", "C": "mn", "E": "nn"}
 LEAVES = {"": "0.7 2.0", "n": "x y x w", "m": "C[:,0] B[1]", "nn": "A", "nm": "B", "mn": "C"}
 Rule = tuple[tuple[str, ...], str]  # the axes of the operands, and what is written of them
@@ -40,9 +41,10 @@ VECTORS = (
     "(np.exp({0}) / np.sum(np.exp({0})))|np.sort({0})|np.where({0} > 0, {0}, 0.1 * {0})|"
     "({0} / (1 + np.linalg.norm({0})))|np.concatenate([({0})[1:], ({0})[:1]])|np.pad({0}, 1)[:-2]|"
     "np.append(({0})[:-1] - ({0})[1:], 0.0)|np.log1p({0}**2)|(np.max({0}) - {0})|({0} / np.max(1 + np.abs({0})))|"
-    "np.cumsum({0}[::-1])[::-1]|np.repeat({0}, 2)[::2]",
+    "np.cumsum({0}[::-1])[::-1]|np.repeat({0}, 2)[::2]|np.maximum.accumulate({0})|np.logaddexp.accumulate({0})|"
+    "np.pad(np.diff({0}), (1, 0))",
     "({0} - {1})|({0} * {1})|np.maximum({0}, {1})|np.minimum({0}, {1})|np.where({0} > {1}, {0}, {1})|"
-    "({0} / (2 + {1}**2))|np.arctan2({0}, 3 + {1})|({0} + {1})",
+    "({0} / (2 + {1}**2))|np.arctan2({0}, 3 + {1})|({0} + {1})|np.convolve({0}, {1}[:2])[1:]",
 )
 BY_A_NUMBER = "({0} * {1})|({0} - {1})|({0} / (2 + {1}**2))|np.where({0} > {1}, {0}, {1})"
 ALONG = "np.{f}({{0}}, axis={axis})"
@@ -64,7 +66,7 @@ def rules(axes: str) -> list[Rule]:
     """How a number, vector or matrix of these axes is written."""
     if not axes:
         found = [rule for count in (1, 2) for rule in several(NUMBERS[count - 1], *[""] * count)]
-        for axis in SIZES:
+        for axis in "nm":
             found += several(OF_VECTORS[0], axis) + several(OF_VECTORS[1], axis, axis)
         return found + [rule for of in ("nn", "nm", "mn") for rule in several(OF_MATRICES, of)] + several(SQUARE, "nn")
     if len(axes) == 1:
@@ -76,13 +78,20 @@ def rules(axes: str) -> list[Rule]:
         found += [((axes + other, other), "({0} @ {1})"), ((other, other + axes), "({0} @ {1})")]
         found += [((other + axes,), "({0})[1]"), ((axes + other,), "({0})[:, -1]")]
         square: list[Rule] = [(("nn",), "np.diag({0})"), (("nn", "n"), "np.linalg.solve({0} + 3 * E, {1})")]
+        square += [(("n",), "({0})[k]"), (("nm", "m"), "np.einsum('ij,j->i', {0}, {1})")]
         return found + square if axes == "n" else found
     one, two = axes
     found = several(MATRICES[0], axes) + several(MATRICES[1], axes, axes)
     found += several("np.outer({0}, {1})|({0}[:, None] - {1})|np.maximum({0}[:, None], {1})", one, two)
     found += [((two + one,), "({0}).T"), ((axes, two), "({0} * {1})"), ((axes, one), "({0} - {1}[:, None])")]
-    found += [((axes, ""), "({0} * {1})"), ((axes,), f"({{0}}).reshape(-1).reshape({SIZES[one]}, {SIZES[two]})")]
-    return [*found, (("nn",), "np.linalg.inv({0} + 3 * E)"), (("n",), "np.diag({0})")] if axes == "nn" else found
+    found += [((axes, ""), "({0} * {1})"), ((axes,), "({0}).reshape(-1)[::-1].reshape({0}.shape)")]
+    found += [((two + one,), "np.rot90({0})"), ((axes, two), "np.broadcast_to({1}, {0}.shape)")]
+    more: dict[str, list[Rule]] = {
+        "nn": [(("nn",), "np.linalg.inv({0} + 3 * E)"), (("n",), "np.diag({0})"), (("nn",), "np.take({0}, k, axis=1)")],
+        "nm": [(("n",), "np.lib.stride_tricks.sliding_window_view(np.pad({0}, 1), 3)")],
+        "mn": [(("n", "n"), "np.stack([{0}, {1}, {0}])")],
+    }
+    return found + more[axes]
 
 
 def drawn(random: Random, axes: str, depth: int) -> str:
@@ -96,7 +105,7 @@ def drawn(random: Random, axes: str, depth: int) -> str:
 def function_of(text: str) -> Callable[..., Any]:
     """A function of all tensors by its expression."""
     name = f"<{text}>"
-    source = f"def f({', '.join(AXES)}):\n    return {text}\n"
+    source = f"def f({', '.join((*AXES, 'k'))}):\n    return {text}\n"
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     found: dict[str, Any] = {"np": np}
     exec(compile(source, name, "exec"), found)
@@ -119,13 +128,15 @@ def check_prints(shown: cd.Program, given: dict[str, Any], value: Any, spaces: d
 def check(seed: int, *, twice: bool) -> None:
     random, rng = Random(seed), np.random.default_rng(seed)
     text = drawn(random, "", random.choice([3, 4, 5]))
-    given = {name: rng.uniform(-1, 1, tuple(SIZES[axis] for axis in axes)) for name, axes in AXES.items()}
-    given["E"] = 2 * np.eye(SIZES["n"])
+    sizes = random.choice(SIZES)
+    shapes = {name: tuple(sizes[axis] for axis in axes) for name, axes in AXES.items()}
+    given = {name: rng.uniform(-1, 1, shape) for name, shape in shapes.items()}
+    given |= {"E": 2 * np.eye(sizes["n"]), "k": rng.integers(0, 3, sizes["n"])}
     function = function_of(text)
     expected = function(**given)
-    function.__annotations__ = {name: cd.Space(*(SIZES[axis] for axis in axes)) for name, axes in AXES.items()}
+    spaces = {name: cd.Space(*shape) for name, shape in shapes.items()} | {"k": cd.Space(sizes["n"], dtype=int)}
+    function.__annotations__ = spaces
     program = cd.program(function)
-    spaces = {parameter.name: parameter.type for parameter in program.parameters}
     np.testing.assert_allclose(program(**given), expected, rtol=1e-9, atol=1e-9, err_msg=text)
     check_prints(program, given, expected, spaces)
     read = {variable.name for variable in program.term.body.free}
@@ -134,7 +145,7 @@ def check(seed: int, *, twice: bool) -> None:
     slopes = gradient(**given)
     if not np.isfinite(slopes).all():  # the root of nothing, as of two largest numbers less the largest
         return
-    steps = (extrapolated_differences(program, given, SIZES, name, scale)[0] for scale in (32.0, 1.0))
+    steps = (extrapolated_differences(program, given, sizes, name, scale)[0] for scale in (32.0, 1.0))
     assert any(np.allclose(slopes, each, rtol=1e-3, atol=1e-4) for each in steps), f"{text}\n{gradient}\n{slopes}"
     check_prints(gradient, given, slopes, spaces)
     if twice:
