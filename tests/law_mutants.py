@@ -107,7 +107,7 @@ MISTAKES = [
     ("what equals its conjugate is real", "(= x (Conj x))", "(= y (Conj x))"),
     ("a number without imaginary part is real", "(Num a $zero)", "(Num a b)"),
     ("a real multiple of a real is real", "(Scale a $zero y)", "(Scale a b y)"),
-    ("a product of squares is square", "(square m) (square n)", "(square m)"),
+    ("a product of squares is square", "(square-over m k) (square-over n k)", "(square-over m k)"),
     ("a transposed matrix is real", "(real-tensor m)", ""),
     ("a function of a real matrix is real", "(real-tensor m)", ""),
 ]

@@ -194,7 +194,7 @@ from combdiff.ir.terms import (
     tidy,
     total,
 )
-from combdiff.ir.types import dtype_of, is_complex, is_domain, join, type_of
+from combdiff.ir.types import dtype_of, is_complex, is_domain, join, type_of, whole_tensor
 
 __all__ = [
     "AFTER",
@@ -415,6 +415,7 @@ __all__ = [
     "whole_calls",
     "whole_power",
     "whole_read",
+    "whole_tensor",
     "with_moduli",
     "with_part_outside",
     "with_real_moduli",

@@ -11,7 +11,8 @@ from combdiff.ir.inlining import put_back, split
 from combdiff.ir.let_form import used
 from combdiff.ir.relations import Relation
 from combdiff.ir.substitution import exchanged
-from combdiff.ir.terms import ONE, ZERO, Apply, Lambda, Number, Term, Tuple, Var, let
+from combdiff.ir.terms import ONE, ZERO, Lambda, Number, Term, Tuple, Var, let
+from combdiff.ir.types import whole_tensor
 
 
 def assumed(body: Term, condition: Term, holds: bool) -> Term:
@@ -39,6 +40,5 @@ def results_by_name(body: Term) -> tuple[Term, ...]:
 
 def _plain(term: Term) -> Term:
     """`i ↦ x[i]` as x."""
-    if isinstance(term, Lambda) and isinstance(term.body, Apply) and term.body.arguments == term.parameters:
-        return term.body.function
-    return term
+    whole = whole_tensor(term.body, term.parameters) if isinstance(term, Lambda) else None
+    return term if whole is None else whole

@@ -37,7 +37,7 @@ from combdiff.ir.terms import (
     let,
     remembered,
 )
-from combdiff.ir.types import is_domain, type_of
+from combdiff.ir.types import is_domain, type_of, whole_tensor
 
 MOST_NESTED = 3  # Σ's and functions in one another up to which a value used once is put back: chains stay readable lets
 MOST_SUMMED = 1  # the same for a tensor that a Σ reads again and again, as each layer of a network reads the one before
@@ -153,9 +153,8 @@ def whole_calls(result: Term) -> Term:
     """A result with `i ↦ D(x)[i]` written `D(x)`: the cotangent of a tensor that a call gives is a whole one."""
     if isinstance(result, Tuple):
         return Tuple(tuple(whole_calls(item) for item in result.items))
-    if isinstance(result, Lambda) and isinstance(inner := result.body, Apply) and is_call(inner.function):
-        return inner.function if inner.arguments == result.parameters else result
-    return result
+    whole = whole_tensor(result.body, result.parameters) if isinstance(result, Lambda) else None
+    return whole if whole is not None and is_call(whole) else result
 
 
 def _may_stand_inside(value: Term, passed: bool, deepest: int) -> bool:

@@ -57,7 +57,7 @@ from combdiff.ir.terms import (
     let,
     remembered,
 )
-from combdiff.ir.types import is_domain, type_of
+from combdiff.ir.types import is_domain, type_of, whole_tensor
 
 __all__ = [
     "bind_heavy",
@@ -220,8 +220,9 @@ class _LetBinder:
                 replacement[var] = inner if stands else self._bind_scalar(inner, var)
                 continue
             parameters, inner = value.parameters, self.scalar(value.body)
-            if isinstance(inner, Apply) and inner.arguments == parameters and self._is_named(inner.function, var):
-                replacement[var] = inner.function
+            same = whole_tensor(inner, parameters)
+            if same is not None and self._is_named(same, var):
+                replacement[var] = same
                 continue
             outer = free_indices(Lambda(parameters, inner))
             bound = self._bind(Lambda((*outer, *parameters), inner), var)
@@ -258,9 +259,9 @@ class _LetBinder:
         indices = self.names.indices(_space_of(matrix).axes)
         inner = self.scalar(apply(matrix, indices))
         outer = free_indices(Lambda(indices, inner))
-        whole = isinstance(inner, Apply) and isinstance(inner.function, Var) and inner.arguments == (*outer, *indices)
+        whole = whole_tensor(inner, (*outer, *indices))
         hint = self.hints.get(matrix, "t")
-        var = inner.children[0] if whole else self._bind(Lambda((*outer, *indices), inner), hint)
+        var = whole if isinstance(whole, Var) else self._bind(Lambda((*outer, *indices), inner), hint)
         result = term.with_children((var,))
         if is_decomposition(result):
             result = self._decomposed(result, name)
@@ -345,7 +346,8 @@ class _LetBinder:
             again = at_histories(let(step.bindings, output), scan, step, self.names)
             given, indices = scan.result(AFTER, n), (step.index, *own)
             read = self._resolved(self.scalar(apply(again, own)), given)
-            if isinstance(read, Apply) and sorted(map(id, read.arguments)) == sorted(map(id, indices)):
+            in_order = tuple(read.arguments) if isinstance(read, Apply) else ()
+            if {*in_order} == {*indices} and isinstance(read, Apply) and whole_tensor(read, in_order) is not None:
                 self._replace(read, given, indices)
 
     def _resolved(self, read: Term, given: Scan) -> Term:

@@ -9,6 +9,8 @@ not fit raises TypeMismatchError, naming the parts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from combdiff.errors import TypeMismatchError
 from combdiff.ir.domains import Action, Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
 from combdiff.ir.implicit import Implicit
@@ -53,6 +55,19 @@ def scalar(dtype: type) -> Space:
 def join(*dtypes: type) -> type:
     """The element type that holds all of them: complex over float over int."""
     return complex if complex in dtypes else float if float in dtypes else int
+
+
+def whole_tensor(element: Term, indices: Sequence[Term]) -> Term | None:
+    """The tensor of which a term is every element, at indices in the order of its axes: x of x[i]. None of a part: of
+    x[i] for an i that takes fewer values than the axis has, as in x[:4], or other ones."""
+    if not isinstance(element, Apply) or element.arguments != tuple(indices):
+        return None
+    tensor = element.function
+    space = type_of(tensor)
+    if not isinstance(space, Space) or not tensor.free.isdisjoint(element.arguments):
+        return None
+    runs_over = (isinstance(i, Var) and i.type == axis for i, axis in zip(indices, space.axes, strict=True))
+    return tensor if all(runs_over) and len(set(indices)) == len(indices) else None
 
 
 @composed

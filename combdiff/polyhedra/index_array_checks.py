@@ -51,6 +51,7 @@ from combdiff.ir import (
     substitute,
     subterms,
     type_of,
+    whole_tensor,
 )
 from combdiff.polyhedra.bounds_checks import ends, extent_term, is_of_indices, sizes_named
 from combdiff.polyhedra.linear_forms import projected
@@ -88,9 +89,7 @@ class Lookup:
     @property
     def is_stored(self) -> bool:
         """Whether the values are an array as it is."""
-        value = self.value
-        stored = isinstance(value, Apply) and isinstance(value.function, Var) and value.arguments == self.indices
-        return stored and not self.guards
+        return isinstance(whole_tensor(self.value, self.indices), Var) and not self.guards
 
     def refuse_mask(self, dtype: np.dtype[Any]) -> None:
         """Raises ArgumentError where truth values are given for an array whose elements are indices as they are."""

@@ -46,6 +46,7 @@ from combdiff.ir import (
     names_in,
     remainder_parts,
     squared_modulus,
+    whole_tensor,
 )
 from combdiff.ir import Function as Map
 from combdiff.printing.bounds import sizes_of, split_bounds, split_inequalities, write_bounds
@@ -435,9 +436,8 @@ def _derivative_sign(type_: object, arguments: int, cotangent: Term) -> str:
 
 def _unwrapped(term: Term) -> Term:
     """`u` for `i ↦ u[i]`."""
-    if isinstance(term, Lambda) and isinstance(inner := term.body, Apply) and inner.arguments == term.parameters:
-        return term if inner.function.free & set(term.parameters) else inner.function
-    return term
+    whole = whole_tensor(term.body, term.parameters) if isinstance(term, Lambda) else None
+    return term if whole is None else whole
 
 
 def _names(variables: Iterable[Var], scope: Scope) -> tuple[Name, ...]:

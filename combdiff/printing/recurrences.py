@@ -40,6 +40,7 @@ from combdiff.ir import (
     substitute,
     subterms,
     type_of,
+    whole_tensor,
 )
 from combdiff.records import dataclass
 
@@ -113,9 +114,8 @@ def _bound_in_result(bindings: Definitions, result: Term, names: Names) -> tuple
 
 def _whole_read(value: AtStep) -> Var | None:
     """The tensor that a value is all elements of."""
-    read = value.body
-    is_whole = isinstance(read, Apply) and isinstance(read.function, Var) and read.arguments == value.place
-    return read.function if is_whole else None  # type: ignore[attr-defined]
+    whole = whole_tensor(value.body, value.place)
+    return whole if isinstance(whole, Var) else None
 
 
 class _AtIntegers(Rewriter):

@@ -62,6 +62,7 @@ from combdiff.ir import (
     subterms,
     type_of,
     values_of,
+    whole_tensor,
     with_symbol,
 )
 from combdiff.simplification.divided_differences import with_divided_differences
@@ -512,10 +513,8 @@ class _Calls(Rewriter):
     def _argument(self, term: Term) -> Term:
         """A simplified argument; a tensor that is given element by element is the tensor."""
         simple = _simplify_tensor(term, self.rules, self.known, self.equations)
-        if isinstance(simple, Lambda) and isinstance(inner := simple.body, Apply):
-            whole = inner.arguments == simple.parameters and inner.function.free.isdisjoint(simple.parameters)
-            return inner.function if whole and isinstance(type_of(inner.function), Space) else simple
-        return simple
+        whole = whole_tensor(simple.body, simple.parameters) if isinstance(simple, Lambda) else None
+        return simple if whole is None else whole
 
 
 def _without_factor(call: Term) -> Term:

@@ -291,14 +291,13 @@ class Instance:
 
     def _is_matrix(self, name: str) -> bool:
         """Whether a variable is chosen already, given, or a tensor of which a law asks what it asks of matrices."""
-        asked = {name_of(fact.args[0]) for fact in (*self.law.told("square"), *self.law.told("real-tensor"))}
-        asked |= self._asked("self-adjoint")
+        asked = self._asked("square", "square-over", "real-tensor", "self-adjoint")
         return name in self.known or name in self.law.given or name in asked
 
     def matrix(self, name: str) -> str:
         """A matrix, square where the law asks for it or reads its elements."""
         real = name in self._asked("real-tensor")
-        square = name in self._asked("square") or self._reads_elements()
+        square = name in self._asked("square", "square-over") or self._reads_elements()
         var = self._named(self.rng.choice("MS" if real else "MZSH"))
         if name in self._asked("self-adjoint"):
             var = positive(self.domain, float if real else self.rng.choice((float, complex)))
@@ -313,15 +312,19 @@ class Instance:
         axes = (WIDTH, self.domain) if turned else (self.domain, WIDTH)
         return Var(("Q" if turned else "R") + dtype.__name__[0], Space(*axes, dtype=dtype))
 
-    def _asked(self, relation: str) -> set[str]:
-        return {name_of(fact.args[0]) for fact in self.law.told(relation)}
+    def _asked(self, *relations: str) -> set[str]:
+        return {name_of(fact.args[0]) for relation in relations for fact in self.law.told(relation)}
 
     def _reads_elements(self) -> bool:
         return any(pattern.name in ("At", "MatrixFn") for pattern in self.law.patterns)
 
     def _matmul(self, node: Expr) -> str:
         """A product, of matrices that are not square where nothing says that they are."""
-        free = [name_of(part) for part in node.args if name_of(part) and name_of(part) not in self._asked("square")]
+        free = [
+            name_of(part)
+            for part in node.args
+            if name_of(part) and name_of(part) not in self._asked("square", "square-over")
+        ]
         new = [name for name in free if name not in self.known and name not in self.law.given]
         if len(set(new)) == 2 and self.rng.random() < 0.5:
             dtype = self.rng.choice((float, complex))

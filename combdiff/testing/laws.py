@@ -51,6 +51,7 @@ from combdiff.simplification import (
     attempt,
     bindings,
     built_in_files,
+    domain_key,
     function_facts,
     law_names,
     load,
@@ -489,11 +490,14 @@ def _must_be_real(meaning: Meaning, relation: str, inputs: Sequence[Any], rng: n
 
 
 def _must_be_square(meaning: Meaning, relation: str, inputs: Sequence[Any], rng: np.random.Generator) -> str:
-    """(square m): the last two axes are one."""
+    """(square m) and (square-over m key): the last two axes are one, of that domain."""
     for term in meaning.terms.get(inputs[0], ()):
         space = type_of(term)
-        if not isinstance(space, Space) or space.order < 2 or space.axes[-1] != space.axes[-2]:
-            return f"(square …) is asserted of {text(term)}, which is a {space!r}"
+        axes = space.axes[-2:] if isinstance(space, Space) and space.order > 1 else ()
+        keys = {*map(domain_key, axes), *inputs[1:]}
+        if len(keys) != 1 or not axes:
+            said = " ".join((relation, "…", *map(json.dumps, inputs[1:])))
+            return f"({said}) is asserted of {text(term)}, which is a {space!r}"
     return ""
 
 
@@ -519,7 +523,7 @@ _TRUTHS: dict[str, Callable[[Meaning, str, Sequence[Any], np.random.Generator], 
     **dict.fromkeys(("mirror", "real-valued"), _must_be_said),
     **dict.fromkeys(("tensor", "axis", "domain", "symmetric", "antisymmetric", "hermitian"), _must_be_known),
     **dict.fromkeys(("part", "of-matrix", "of-number"), _must_be_known),
-    "square": _must_be_square,
+    **dict.fromkeys(("square", "square-over"), _must_be_square),
 }
 
 # --- primitives ----------------------------------------------------------------------------------------------------

@@ -27,9 +27,10 @@ from combdiff.ir import (
     factors_of,
     free_indices,
     is_matrix_function,
+    whole_tensor,
 )
 from combdiff.simplification.egraph.context import Known
-from combdiff.simplification.egraph.vocabulary import rational
+from combdiff.simplification.egraph.vocabulary import domain_key, rational
 
 MATRIX_FACTS = "\n".join(f'(of-{row.kind} "{row.name}")' for row in MATRIX_TABLE.values() if row.kind)
 
@@ -44,6 +45,7 @@ def facts(var: Var, name: str, known: Known, write: Write, write_number: Write) 
         yield f"(real-tensor {name})"
     if space.order > 1 and space.axes[-1] == space.axes[-2]:
         yield f"(square {name})"
+        yield f'(square-over {name} "{domain_key(space.axes[-1])}")'
         yield from (f"(union {name} {image})" for image in _symmetries(space, name))
         if _is_self_adjoint(space):
             yield f"(self-adjoint {name})"
@@ -119,7 +121,7 @@ def _links(factor: Term, start: Var, write: Write) -> Iterator[tuple[Var, str]]:
     if not isinstance(access, Apply) or not (isinstance(access.function, Var) or is_matrix_function(access.function)):
         return
     indices = access.arguments
-    if len(indices) != 2 or not all(isinstance(index, Var) for index in indices) or indices[0] is indices[1]:
+    if len(indices) != 2 or whole_tensor(access, indices) is None:  # a part of a matrix is another matrix
         return
     for position in (0, 1):
         other = indices[1 - position]

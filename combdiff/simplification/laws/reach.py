@@ -22,7 +22,9 @@ from combdiff.simplification.laws.syntax import Command, law_names, text_of
 
 # What is in an e-graph only where functions are, or where laws make it; all else may be there always.
 FUNCTIONS = frozenset({"Fn"})
-MATRICES = frozenset({"MatrixFn", "Transposed", "Conjugated", "Multiple", "Weighted", "MatMul", "square"})
+MATRICES = frozenset(
+    {"MatrixFn", "Transposed", "Conjugated", "Multiple", "Weighted", "MatMul", "square", "square-over"}
+)
 MADE = frozenset({"Fraction", "Part", "raised", "powered", "meeting", "joining"})
 _CALL = re.compile(r'\((unstable-fn|Fn|MatrixFn)\s+"([^"]*)"|\(([^\s()";]+)')
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|;[^\n]*|[()]')

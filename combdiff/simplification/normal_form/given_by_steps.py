@@ -56,6 +56,7 @@ from combdiff.ir import (
     substitute,
     subterms,
     type_of,
+    whole_tensor,
 )
 from combdiff.records import dataclass
 from combdiff.simplification.egraph.extraction import order_key, symbols
@@ -164,9 +165,8 @@ class _ValueNumbers(Rewriter):
         """The variable of a tensor; a number is itself."""
         if not isinstance(tensor, Lambda):
             return tensor
-        inner = tensor.body
-        is_all = isinstance(inner, Apply) and _is_read(inner) and inner.arguments == tensor.parameters
-        return inner.children[0] if is_all else self._number(tensor)
+        whole = whole_tensor(tensor.body, tensor.parameters)
+        return whole if whole is not None and _is_read(tensor.body) else self._number(tensor)
 
     def _number(self, tensor: Lambda) -> Var:
         form = canonical_names(tensor)
