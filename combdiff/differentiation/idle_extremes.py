@@ -91,7 +91,8 @@ def idle_extremes(body: Term) -> tuple[Term, ...]:
     """The largest and smallest elements in a let program that its results do not depend on."""
     bindings, result = split(body)
     nodes = dict.fromkeys(node for value in values_of(body) for node in subterms(value))
-    extremes = (node for node in nodes if isinstance(node, Primitive) and node.name in EXTREMES)
+    known = {*body.free, *(var for var, _ in bindings)}  # what a step of a scan names is held in the body of the step
+    extremes = (node for node in nodes if isinstance(node, Primitive) and node.name in EXTREMES and node.free <= known)
     return tuple(extreme for extreme in extremes if _is_idle(extreme, bindings, result))
 
 

@@ -112,10 +112,12 @@ class _FoldWriter:
             for child in node.children:
                 if isinstance(child, Var) and not (isinstance(node, Let) and child is not node.body):
                     readers[child].append(node)
-        values = {var: value for node in nodes if isinstance(node, Let) for var, value in node.bindings}
-        tensors = {var: value for var, value in values.items() if isinstance(value, Lambda)}
+        bindings = {binding for node in nodes if isinstance(node, Let) for binding in node.bindings}
+        often = Counter(var for var, _ in bindings)  # steps of several scans may each have a tensor of one name
+        tensors = {var: value for var, value in bindings if isinstance(value, Lambda)}
         elements = Counter(_folded(node) for node in nodes)
-        short = {var for var, value in tensors.items() if _is_read(value.body) or elements[var] == 1}
+        once = [(var, value) for var, value in tensors.items() if often[var] == 1]
+        short = {var for var, value in once if _is_read(value.body) or elements[var] == 1}
         self.inlined = {var: tensors[var] for var in short if readers[var] and all(map(_is_fold, readers[var]))}
         narrow = {var for var in tensors if all(_is_fold(r) or _is_element(r, var) for r in readers[var])}
         kept = {var: [axis for axis in axes_of(var) if axis != Range(1)] for var in narrow - self.inlined.keys()}

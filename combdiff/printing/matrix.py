@@ -13,6 +13,8 @@ Invariant: what is written has the value of the program, 𝟏 and 𝐈 of the ri
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from combdiff.ir import (
     TABLE,
     Add,
@@ -86,7 +88,7 @@ def matrix_sheet(term: Term) -> Sheet:
     """The document of a program: its definitions and results in matrix notation where there is one."""
     parts, layout, scope = opened(with_known_symmetries(_with_short_definitions(term)))
     writer = _Notation(layout, scope)
-    definitions = tuple(writer.definition(var, value) for var, value in parts.definitions)
+    definitions = tuple(writer.definitions(parts.definitions))
     return Sheet((), definitions, writer.result(parts.result), unit_of(scope))
 
 
@@ -136,6 +138,13 @@ class _Notation:
     def __init__(self, layout: Layout, scope: Scope) -> None:
         self.layout = layout
         self.scope = scope
+
+    def definitions(self, pairs: Iterable[tuple[Var, Term]]) -> Iterator[tuple[Doc, Doc]]:
+        """All definitions; those between the boundary value and the step of a state are of one step, with its index."""
+        begun: set[Var] = set()
+        for var, value in pairs:
+            begun ^= {var} if isinstance(value, AtStep) and not value.beside else set()
+            yield self.layout.definition(var, value, self.scope) if begun else self.definition(var, value)
 
     def definition(self, var: Var, value: Term) -> tuple[Doc, Doc]:
         """`name = value`, with indices on both sides where the value has no matrix notation."""

@@ -269,7 +269,7 @@ class _Scaling(Rewriting):
         return self._values[term]
 
     def _of_value(self, term: Term) -> Term:
-        if isinstance(term, Implicit | Scan | Let) or not self._is_involved(term):  # an equation or a step of its own
+        if not self._is_involved(term):
             return term
         if isinstance(term, Lambda):
             return Lambda(term.parameters, self.value(term.body))
@@ -302,7 +302,12 @@ class _Scaling(Rewriting):
         return is_nonnegative(term)
 
     def _is_involved(self, term: Term) -> bool:
-        """Whether a term has a root, a quotient or a logarithm of scaled numbers."""
+        """Whether a term has a root, a quotient or a logarithm of scaled numbers.
+
+        Not in an equation or a step of its own, whose names may be those of other tensors here.
+        """
+        if isinstance(term, Implicit | Scan | Let):
+            return False
         if term not in self._involved:
             base, found = _asked(term), self.read(term)
             own = base is not None and bool(self.scaled(base, True).exponent)

@@ -704,7 +704,7 @@ class PrintReader:
         return Denotation(
             symbol.cells,
             lambda at: Apply(self.tensor_var(symbol), at) if at else self.tensor_var(symbol),
-            lambda: self.tensor_var(symbol),
+            None if self.states.get(symbol.name) is symbol else lambda: self.tensor_var(symbol),  # by its elements
         )
 
     def _product(self, doc: Doc, parts: Sequence[Denotation]) -> Denotation:

@@ -61,7 +61,9 @@ def test_values_derivatives_and_prints(name: str) -> None:
     for program in (cd.program(written), cd.simplify(cd.program(written))):
         np.testing.assert_allclose(program(**given), expected, atol=1e-12, err_msg=str(program))
         for text in (str(program), program.matrix()):
-            np.testing.assert_allclose(cd.read(text, SPACES)(**given) + 0 * expected, expected, atol=1e-12, err_msg=text)
+            np.testing.assert_allclose(
+                cd.read(text, SPACES)(**given) + 0 * expected, expected, atol=1e-12, err_msg=text
+            )
     weighed.__annotations__ = {**SPACES, "w": cd.Space(*weights.shape)}
     program, given = cd.program(weighed), {**given, "w": weights}
     wrt = "A" if "A" in {variable.name for variable in program.term.body.free} else "x"

@@ -8,8 +8,9 @@ sizes or all one, so that an axis taken for another shows in the numbers and not
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -94,20 +95,20 @@ def rules(axes: str) -> list[Rule]:
     return found + more[axes]
 
 
-def drawn(random: Random, axes: str, depth: int) -> str:
-    """An expression of these axes."""
+def drawn(random: Random, axes: str, depth: int, leaves: Mapping[str, str] = MappingProxyType({})) -> str:
+    """An expression of these axes; `leaves` are other names for tensors of some."""
     if depth <= 0:
-        return random.choice(LEAVES[axes].split())
+        return random.choice({**LEAVES, **leaves}[axes].split())
     operands, written = random.choice(rules(axes))
-    return written.format(*(drawn(random, each, depth - 1 - random.randrange(2)) for each in operands))
+    return written.format(*(drawn(random, each, depth - 1 - random.randrange(2), leaves) for each in operands))
 
 
-def function_of(text: str) -> Callable[..., Any]:
-    """A function of all tensors by its expression."""
-    name = f"<{text}>"
-    source = f"def f({', '.join((*AXES, 'k'))}):\n    return {text}\n"
+def function_of(body: str, **more: Any) -> Callable[..., Any]:
+    """A function of all tensors by its lines."""
+    name = f"<{body}>"
+    source = f"def f({', '.join((*AXES, 'k'))}):\n{body}\n"
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    found: dict[str, Any] = {"np": np}
+    found: dict[str, Any] = {"np": np, **more}
     exec(compile(source, name, "exec"), found)
     function: Callable[..., Any] = found["f"]
     return function
@@ -125,19 +126,18 @@ def check_prints(shown: cd.Program, given: dict[str, Any], value: Any, spaces: d
         np.testing.assert_allclose(found + np.zeros_like(value), value, rtol=1e-7, atol=1e-8, err_msg=text)
 
 
-def check(seed: int, *, twice: bool) -> None:
+def check(seed: int, body: str, plain: dict[str, Any], traced: dict[str, Any], *, twice: bool) -> None:
+    """The program of a function with that body, beside what NumPy computes and differences of it."""
     random, rng = Random(seed), np.random.default_rng(seed)
-    text = drawn(random, "", random.choice([3, 4, 5]))
     sizes = random.choice(SIZES)
     shapes = {name: tuple(sizes[axis] for axis in axes) for name, axes in AXES.items()}
     given = {name: rng.uniform(-1, 1, shape) for name, shape in shapes.items()}
     given |= {"E": 2 * np.eye(sizes["n"]), "k": rng.integers(0, 3, sizes["n"])}
-    function = function_of(text)
-    expected = function(**given)
+    expected, function = function_of(body, **plain)(**given), function_of(body, **traced)
     spaces = {name: cd.Space(*shape) for name, shape in shapes.items()} | {"k": cd.Space(sizes["n"], dtype=int)}
     function.__annotations__ = spaces
     program = cd.program(function)
-    np.testing.assert_allclose(program(**given), expected, rtol=1e-9, atol=1e-9, err_msg=text)
+    np.testing.assert_allclose(program(**given), expected, rtol=1e-9, atol=1e-9, err_msg=body)
     check_prints(program, given, expected, spaces)
     read = {variable.name for variable in program.term.body.free}
     name = next((name for name in "xABCyw" if name in read), "x")
@@ -146,16 +146,48 @@ def check(seed: int, *, twice: bool) -> None:
     if not np.isfinite(slopes).all():  # the root of nothing, as of two largest numbers less the largest
         return
     steps = (extrapolated_differences(program, given, sizes, name, scale)[0] for scale in (32.0, 1.0))
-    assert any(np.allclose(slopes, each, rtol=1e-3, atol=1e-4) for each in steps), f"{text}\n{gradient}\n{slopes}"
+    assert any(np.allclose(slopes, each, rtol=1e-3, atol=1e-4) for each in steps), f"{body}\n{gradient}\n{slopes}"
     check_prints(gradient, given, slopes, spaces)
     if twice:
         way = rng.normal(size=given[name].shape)
         ahead, behind = (gradient(**{**given, name: given[name] + step * way}) for step in (1e-5, -1e-5))
         product = cd.hvp(program, name)(**given, **{f"{name}_dot": way})
-        np.testing.assert_allclose(product, (ahead - behind) / 2e-5, rtol=2e-3, atol=2e-3, err_msg=text)
+        np.testing.assert_allclose(product, (ahead - behind) / 2e-5, rtol=2e-3, atol=2e-3, err_msg=body)
 
 
 @pytest.mark.sample(12)
 @pytest.mark.parametrize("seed", range(80))
 def test_values_derivatives_and_prints(seed: int) -> None:
-    check(seed, twice=seed % 4 == 0)
+    random = Random(seed)
+    check(seed, f"    return {drawn(random, '', random.choice([3, 4, 5]))}", {}, {}, twice=seed % 4 == 0)
+
+
+def in_python(step: Callable[..., Any], init: Any, xs: Any) -> tuple[Any, Any]:
+    """What cd.scan means."""
+    ys = []
+    for x in xs:
+        init, y = step(init, x)
+        ys.append(y)
+    return init, np.array(ys)
+
+
+RESULTS = (
+    "np.sum(np.cos(ys))|ys[-1] @ last|np.sum(ys * A)|np.sum(last) + np.prod(ys[0])|np.sum(np.exp(-(ys**2)) @ last)|"
+    "np.max(ys)"
+)
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("seed", range(60))
+def test_steps_of_whole_arrays(seed: int) -> None:
+    """Functions of matrices in steps, too, and as many steps as a state has elements."""
+    random = Random(seed)
+    after = drawn(random, "n", random.choice([1, 2, 2, 3]), {"n": "c r c x"})
+    body = f"""
+    def step(c, r):
+        after = {after}
+        after = after / (1 + after @ after)
+        return after, {random.choice(["c", "after", drawn(random, "n", 1, {"n": "c r after"})])}
+    last, ys = scan(step, x, {random.choice(["A", "A[::-1]", "A.T", "B @ C"])})
+    return {random.choice(RESULTS.split("|"))}"""
+    check(seed, body, {"scan": in_python}, {"scan": cd.scan}, twice=seed % 4 == 0)
