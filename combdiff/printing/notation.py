@@ -387,8 +387,12 @@ class Layout:
         if unindexed is not None:
             return self.doc(unindexed, scope)
         inner = self._enter(scope, term.parameters, term.body)
-        names = _names(term.parameters, inner) if told else self._ranged(term.parameters, term.body, scope, inner)
-        return Arrow(names, self.doc(term.body, inner))
+        ranged = self._ranged(term.parameters, term.body, scope, inner)
+        if told:  # but for those that read a part of an axis
+            parts = self._domains.uses(term.body).other
+            pairs = zip(term.parameters, ranged, strict=True)
+            ranged = tuple(doc if index in parts else Name(inner[index]) for index, doc in pairs)
+        return Arrow(ranged, self.doc(term.body, inner))
 
     def _pullback(self, term: Pullback, scope: Scope) -> Doc:
         cotangent = self._told_arguments([term.cotangent], scope)

@@ -73,3 +73,18 @@ def test_values_derivatives_and_prints(name: str) -> None:
     ahead, behind = (gradient(**{**given, wrt: given[wrt] + step * way}) for step in (1e-5, -1e-5))
     product = cd.hvp(program, wrt)(**given, **{f"{wrt}_dot": way})
     np.testing.assert_allclose(product, (ahead - behind) / 2e-5, rtol=1e-4, atol=1e-4)
+
+
+def test_a_map_takes_a_part_of_a_vector() -> None:
+    """It was printed L(x), which is a map of all of x."""
+    space = cd.Space(2)
+    spaces = {"L": cd.Function(space, result=space), "x": cd.Space(4), "c": space}
+
+    @cd.program
+    def of_a_part(L: cd.Function(space, result=space), x: cd.Space(4), c: space):
+        return L(x[:2]) @ c
+
+    gradient = cd.grad(of_a_part, "x")
+    assert str(gradient) == "(L, x, c) ↦ d<4 ↦ [d ≤ 1] ∂L(i<2 ↦ x[i])ᵀ(c)[d]"
+    for program in (of_a_part, gradient):
+        assert cd.read(str(program), spaces) == program
