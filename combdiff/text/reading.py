@@ -505,7 +505,7 @@ class PrintReader:
 
     def _settle_steps(self) -> None:
         """Give states whose number of steps nothing else tells the one at which they, or all others, are read."""
-        for cell, size in sorted(self.ends, key=lambda end: (0, 0) if isinstance(end[1], str) else (1, -end[1])):
+        for cell, size in sorted(self.ends, key=_latest_first):
             if cell.domain is None and size != 0:
                 cell.join(Cell(Range(size)))
         steps = [(self.states[name].cells or ())[i.block.depth] for i in self.iterations for name in i.block.names]
@@ -1413,6 +1413,12 @@ def _place_in(matrix: Lambda, element: Term) -> tuple[Term, ...] | None:
         if canonical_names(found) == wanted:
             return place
     return None
+
+
+def _latest_first(end: tuple[Cell, Size]) -> tuple[bool, int]:
+    """The order of numbers of steps at which states are read: n, n - 1, and then 5, 4, …"""
+    names, offset = size_parts(end[1])
+    return not names, -offset
 
 
 def _called(doc: Doc) -> tuple[str, tuple[Doc, ...]] | None:

@@ -190,6 +190,14 @@ def test_what_stands_beside_an_empty_sum_is_read_where_that_is_not_empty() -> No
     np.testing.assert_allclose(cd.read(shown, {"x": cd.Space(4)})(x), expected)
 
 
+def test_the_last_state_that_is_read_is_the_last() -> None:
+    """It was one of the numbers at which states are read, n - 1, as it stands first."""
+    shown = "(x, B) ↦\n  c[0,i] = x[i]\n  c[t + 1,i] = B[i] c[t,i]\n  Σ_i c[n - 1,i] c[n,i]"
+    x, B = np.random.default_rng(0).normal(size=(2, 3))
+    read = cd.read(shown, {"x": cd.Space("n"), "B": cd.Space("n")})
+    np.testing.assert_allclose(read(x, B), np.sum(x**2 * B**5))
+
+
 def test_an_index_of_other_tensors_reads_some_of_the_states() -> None:
     shown = "(w, B) ↦\n  y[0] = w[0]\n  y[j<3 + 1] = min(y[j], w[j + 1])\n  Σ_i B[i] y[i]"
     w, B = np.random.default_rng(0).normal(size=(2, 4))
