@@ -213,18 +213,19 @@ def _in_front_without(body: Term, var: Var) -> Iterator[Term]:
     2/x − 2 x/t − b/t with t = x² + b x + c is 2/x − (2 x + b)/(x² + b x + c), and B w c − k (A c + B s) − A w s with
     the names of a sine and a cosine is (B w − A k) cos(w t) − (A w + B k) sin(w t).
     """
-    collecting = _Collecting(var)
+    value = dict(split(body)[0])[var]
+    collecting = _Collecting(var, isinstance(value.body if isinstance(value, Lambda) else value, Primitive))
     found = _with_values(body, collecting.run)
     if collecting.collected:
         yield from islice(_without(found, var), 1)
 
 
 class _Collecting(Rewriter):
-    """Takes a power of a definition in front of the terms of a sum that have it."""
+    """Takes a power of a definition in front of the terms of a sum that have it, a function out of sums in these."""
 
-    def __init__(self, var: Var) -> None:
+    def __init__(self, var: Var, is_function: bool) -> None:
         super().__init__()
-        self.var, self.collected = var, False
+        self.var, self.is_function, self.collected = var, is_function, False
 
     def node(self, term: Term) -> Term:
         """The term with its sums collected."""
@@ -240,9 +241,9 @@ class _Collecting(Rewriter):
         return add(rest, *(in_front(parts) for parts in groups.values()))
 
     def _multiplied_out(self, part: Term) -> Sequence[Term]:
-        """The terms of a product with one sum that has the definition: of k (a t + b), a k t and b k."""
+        """The terms of a product with one sum that has a function by its name: of k (a t + b), a k t and b k."""
         sums = [factor for factor in factors_of(part) if isinstance(factor, Add) and self.var in factor.free]
-        if len(sums) != 1 or not isinstance(part, Mul):
+        if len(sums) != 1 or not isinstance(part, Mul) or not self.is_function:
             return (part,)
         others = [factor for factor in part.factors if factor is not sums[0]]
         return [mul(*others, term) for term in sums[0].terms]
