@@ -346,8 +346,9 @@ class _LetBinder:
             again = at_histories(let(step.bindings, output), scan, step, self.names)
             given, indices = scan.result(AFTER, n), (step.index, *own)
             read = self._resolved(self.scalar(apply(again, own)), given)
-            in_order = tuple(read.arguments) if isinstance(read, Apply) else ()
-            if {*in_order} == {*indices} and isinstance(read, Apply) and whole_tensor(read, in_order) is not None:
+            if not isinstance(read, Apply) or {*read.arguments} != {*indices}:
+                continue
+            if whole_tensor(read, read.arguments) is not None:
                 self._replace(read, given, indices)
 
     def _resolved(self, read: Term, given: Scan) -> Term:

@@ -320,11 +320,8 @@ class Instance:
 
     def _matmul(self, node: Expr) -> str:
         """A product, of matrices that are not square where nothing says that they are."""
-        free = [
-            name_of(part)
-            for part in node.args
-            if name_of(part) and name_of(part) not in self._asked("square", "square-over")
-        ]
+        square = self._asked("square", "square-over")
+        free = [name for part in node.args if (name := name_of(part)) and name not in square]
         new = [name for name in free if name not in self.known and name not in self.law.given]
         if len(set(new)) == 2 and self.rng.random() < 0.5:
             dtype = self.rng.choice((float, complex))
