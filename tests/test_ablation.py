@@ -35,7 +35,7 @@ from combdiff.planning.operations.reads import Read
 from combdiff.planning.operations.words import UNIT, Pattern
 from combdiff.planning.passes import fusion, slicing, structured
 from combdiff.planning.passes import pipeline as passes
-from combdiff.planning.plan import Plan, cost, peak, rounds
+from combdiff.planning.plan import Plan, cost, patterns_of, peak, rounds
 from combdiff.printing.plain import text
 from combdiff.runtime.execution import find_paths, stable
 from combdiff.simplification import normal_form, pipeline
@@ -618,6 +618,20 @@ def stacked(x: Matrix, mu: cd.Space("k", "n"), L: cd.Space("k", "n", "n")):
     return cd.tensor(lambda k, b, i: cd.sum(lambda a: L[k, a, b] * far[i, a, k]))
 
 
+def distances(p: cd.Space("n", "d"), c: cd.Space("k", "d")):
+    return np.tanh(p[None] - c[:, None])
+
+
+def polynomial(x: cd.Space("m"), t: Vector):
+    return cd.tensor(lambda i: cd.sum(lambda j: x[j] * t[i] ** j))
+
+
+def made_down_columns(plan: Plan) -> int:
+    """Elements that are made of operands whose axes come in another order than theirs."""
+    made = [(n, pattern) for n, step in enumerate(plan.steps) for pattern in patterns_of(step)]
+    return sum(plan.elements(n) for n, pattern in made if list(pattern) != sorted(pattern))
+
+
 def workspace(plan: Plan) -> int:
     return sum(step.workspace for step in cost(plan))
 
@@ -667,6 +681,8 @@ PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int
     "running logarithms": (log_sums_so_far, {"n": 100}, flops),
     "invariants": (iterated, {"n": 100, "T": 100}, steps_done_over_and_over),
     "axis orders": (stacked, {"n": 30, "k": 20}, workspace),
+    "powers": (polynomial, {"m": 20, "n": 1000}, flops),
+    "rows": (distances, {"n": 1000, "k": 10, "d": 3}, made_down_columns),
     "chosen products": (chosen, {"m": 1000, "n": 100}, flops),
     "correlations": (windows, {"m": 1100, "k": 101, "n": 1000, "c": 8, "o": 8}, peak),
     "structured": (gram, {"m": 1000, "n": 100}, flops),

@@ -44,6 +44,7 @@ from combdiff.planning import (
     Parameter,
     PartialResult,
     Plan,
+    Powers,
     PrefixSum,
     Read,
     Rescale,
@@ -595,7 +596,7 @@ class _SourceWriter:
         found = {*filter(self._vanishes, logarithms), *filter(self._is_below, exponentials), *loops}
         within = {n for n, step in enumerate(steps) if isinstance(step.operation, MaskedContract)}
         for n in sorted(feeding | within):
-            computes = n in feeding and isinstance(steps[n].operation, ElementwiseStep | Rescale)
+            computes = n in feeding and isinstance(steps[n].operation, ElementwiseStep | Rescale | Powers)
             if computes or not found.isdisjoint(steps[n].operands):
                 found.add(n)
         return {n for n in found if not isinstance(steps[n].operation, Read | Arrange)}

@@ -171,6 +171,10 @@ class NumPyDialect:
         """A result that shares no memory."""
         return f"{self.np}.array({text})"
 
+    def in_rows(self, text: str) -> str:
+        """A copy that lies in memory row by row."""
+        return f'{self.np}.array({text}, order="C")'
+
     # --- iterations
 
     def state(self, text: str, dtype: str) -> str:

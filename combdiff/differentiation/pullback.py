@@ -62,6 +62,7 @@ from combdiff.ir import (
     mul,
     negate,
     opened,
+    share,
     substitute,
     substituting,
     total,
@@ -237,6 +238,9 @@ def equation_of(term: Implicit, names: Names) -> tuple[Var, Term]:
     """
     unknown = names.fresh(Var(term.unknown.name, cotangent_space(term.space)))
     body: Term = substitute(term.equation, {term.unknown: unknown})
+    if term.kind == "argmin":
+        backward, (gradient,) = pull(body, (unknown,), ONE, names)
+        body = share(let((*_bindings(body)[0], *backward), gradient))  # in let normal form, to be differentiated again
     bindings, result = _bindings(body)
     renaming: dict[Var, Term] = {}
     renamed: list[tuple[Var, Term]] = []
@@ -244,11 +248,7 @@ def equation_of(term: Implicit, names: Names) -> tuple[Var, Term]:
         value = substitute(value, renaming)
         renaming[var] = new = names.fresh(var)
         renamed.append((new, value))
-    body = let(renamed, substitute(result, renaming))
-    if term.kind != "argmin":
-        return unknown, body
-    backward, (gradient,) = pull(body, (unknown,), ONE, names)
-    return unknown, let((*renamed, *backward), gradient)
+    return unknown, let(renamed, substitute(result, renaming))
 
 
 def pointwise(names: Names, terms: tuple[Term, ...], operation: object) -> Term:

@@ -384,6 +384,26 @@ def _placed(part: Any, slices: Any, shape: Any) -> Any:
     return result
 
 
+def _powers(base: Any, shape: Any, axis: int, first: int) -> Any:
+    """The powers of numbers along an axis, with exponents from the first one on: products of those that there are."""
+    result = np.empty(shape, base.dtype)
+    powers = np.moveaxis(result, axis, 0)
+    base = np.moveaxis(base.reshape((1,) * (len(shape) - base.ndim) + base.shape), axis, 0)[0]
+    below = min(max(0, -first), len(powers))
+    for n in range(below):  # 1/0 is no factor of others
+        powers[n] = base ** float(first + n)
+    powers = powers[below:]
+    powers[:1] = base ** float(max(0, first))
+    done, factor = 1, base
+    while done < len(powers):
+        more = powers[done : 2 * done]
+        np.multiply(powers[: len(more)], factor, out=more)
+        done *= 2
+        if done < len(powers):
+            factor = factor * factor
+    return result
+
+
 def _keep(array: Any, conditions: Any) -> Any:
     """An array at the positions at which conditions hold; zeros elsewhere. Boxes of several multiples may overlap."""
     result = np.zeros_like(array)

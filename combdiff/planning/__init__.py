@@ -24,7 +24,7 @@ from combdiff.planning.operations.loops import Collect
 from combdiff.planning.operations.masks import Mask, MaskedContract
 from combdiff.planning.operations.matrices import Decomposition, DecompositionResult
 from combdiff.planning.operations.operation import Operation, PartialResult, Step
-from combdiff.planning.operations.prefixes import PrefixSum
+from combdiff.planning.operations.prefixes import Powers, PrefixSum
 from combdiff.planning.operations.reads import Arrange, Read
 from combdiff.planning.operations.reductions import ReduceExtreme, Rescale
 from combdiff.planning.operations.words import Words
@@ -57,6 +57,7 @@ __all__ = [
     "Parameter",
     "PartialResult",
     "Plan",
+    "Powers",
     "PrefixSum",
     "Read",
     "ReduceExtreme",

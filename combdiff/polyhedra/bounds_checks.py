@@ -65,7 +65,7 @@ from combdiff.ir import (
     unequal,
 )
 from combdiff.polyhedra.affine import Bounds, Linear, contradictory, eliminate, implied, tighten
-from combdiff.polyhedra.linear_forms import in_domain, linear, premises_of, projected, size_linear, symbol
+from combdiff.polyhedra.linear_forms import in_domain, linear, met_by_each, premises_of, projected, size_linear, symbol
 from combdiff.records import dataclass
 
 MOST_POINTS = 100_000  # loops entered in search of an index; beyond, what holds over the rationals decides
@@ -395,7 +395,10 @@ class _IndexSearch:
             case Mul():
                 return frozenset().union(*map(self._needed, term.factors))
             case Add():
-                return frozenset.intersection(*map(self._needed, term.terms))
+                needed = [*map(self._needed, term.terms)]
+                shared = frozenset.intersection(*needed)
+                others = [guards - shared for guards in needed]
+                return shared.union(met_by_each(others)) if all(others) else shared
             case Sum(indices, body):
                 guards = self._needed(body)
                 apart = [guard for guard in guards if guard.free.isdisjoint(indices)]

@@ -85,9 +85,7 @@ def is_inside(place: Term, axis: object, beside: Iterable[Var] = ()) -> bool:
 
 def projected(conditions: Iterable[Term], kept: Collection[Var]) -> list[Term]:
     """Conditions on some indices: that there are others with which conditions hold, rational ones at least."""
-    forms = [c.form for c in conditions if isinstance(c, Indicator) and not c.modulus]
-    deltas = [c for c in conditions if isinstance(c, Delta) and not isinstance(c.domain, Cyclic) and not c.lookup]
-    forms += [affine([(c.left, sign), (c.right, -sign)]) for c in deltas for sign in (1, -1)]
+    forms = _met_by(conditions)
     variables = {var for form in forms for var, _ in affine_parts(form)[0]}
     others = sorted((var for var in variables if isinstance(var.type, _BOUNDED) and var not in kept), key=str)
     constraints = [*map(linear, forms), *premises_of(others)]
@@ -95,6 +93,26 @@ def projected(conditions: Iterable[Term], kept: Collection[Var]) -> list[Term]:
     by_name = {symbol(var): var for var in variables}
     found = [indicator(term_of(form, by_name)) for form in left if not by_name.keys().isdisjoint(form.symbols)]
     return [c for c in found if isinstance(c, Indicator) and not c.free.isdisjoint(kept)]
+
+
+def met_by_each(alternatives: Collection[Collection[Term]]) -> list[Term]:
+    """Conditions that hold wherever all conditions of one alternative do: d = 1 or d ≥ 3 is d ≥ 1 at least."""
+    forms = [_met_by(conditions) for conditions in alternatives]
+    variables = {var for found in forms for form in found for var, _ in affine_parts(form)[0]}
+    systems = [[*map(linear, found), *premises_of(variables)] for found in forms]
+    wanted = dict.fromkeys(form for found in forms for form in found)
+    return [indicator(form) for form in wanted if all(implied(linear(form), system) for system in systems)]
+
+
+def _met_by(conditions: Iterable[Term]) -> list[Term]:
+    """What is ≥ 0 where conditions on indices hold, by those that are inequalities and equations."""
+    forms: list[Term] = []
+    for condition in conditions:
+        if isinstance(condition, Indicator) and not condition.modulus:
+            forms.append(condition.form)
+        elif isinstance(condition, Delta) and isinstance(condition.domain, Range | Symmetric) and not condition.lookup:
+            forms += [affine([(condition.left, sign), (condition.right, -sign)]) for sign in (1, -1)]
+    return forms
 
 
 def plain_congruence(condition: Indicator) -> Term:

@@ -13,7 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from combdiff.ir import Indicator, Mul, Real, Sum, Term, Unequal, Var, Whole, affine, affine_parts, factors_of, mul
+from combdiff.ir import (
+    Delta,
+    Indicator,
+    Mul,
+    Real,
+    Sum,
+    Term,
+    Unequal,
+    Var,
+    Whole,
+    affine,
+    affine_parts,
+    factors_of,
+    mul,
+)
 from combdiff.polyhedra import Bound as LinearBound
 from combdiff.polyhedra import Bounds, Linear, eliminate, in_domain, linear, premises_of, symbol, term_of
 from combdiff.printing.conditions import form_of, tells_its_cycle, write_form
@@ -23,9 +37,14 @@ from combdiff.printing.naming import Scope
 
 
 def split_bounds(indices: Sequence[Var], body: Term) -> tuple[list[Indicator], Term]:
-    """The conditions of a product that bound summed indices, and the rest of the product."""
+    """The conditions of a product that bound summed indices, and the rest of the product.
+
+    One that is looked up keeps its range, since what idx holds is held to it: Σ_{j<4} [j ≤ 2] δ(j, idx[i]).
+    """
     factors = factors_of(body)
-    taken = [f for f in factors if isinstance(f, Indicator) and _bounds(f, indices)]
+    looked_up = {f.lookup[0] for f in factors if isinstance(f, Delta) and f.lookup}
+    open_ones = [index for index in indices if index not in looked_up]
+    taken = [f for f in factors if isinstance(f, Indicator) and _bounds(f, open_ones)]
     rest = [f for f in factors if f not in taken]
     return taken, mul(*rest) if taken else body
 

@@ -98,7 +98,15 @@ def with_folds(term: Term) -> Term:
 
 
 def _is_fold(term: Term) -> TypeGuard[Primitive]:
-    return isinstance(term, Primitive) and term.name in FOLDS
+    """Whether such a function has a sign: Π_{j≠d} and Π_{j≤d} are over one index."""
+    if not isinstance(term, Primitive) or term.name not in FOLDS:
+        return False
+    return FOLDS[term.name][1] in ("", "marks") or len(_long_axes(term)) == 1
+
+
+def _long_axes(function: Primitive) -> list[int]:
+    """Those of the rows and columns of its matrix, 0 and 1, that have more than one index."""
+    return [n for n, axis in enumerate(axes_of(function.arguments[0])[-2:]) if axis != Range(1)]
 
 
 class _FoldWriter:
@@ -140,8 +148,8 @@ class _FoldWriter:
                 return self._fold(node.function, children[1:]) or node.with_children((node.function, *children[1:]))
             case Apply(function=Var() as var) if var in self.narrow:
                 return self._narrow_element(var, children[1:])
-            case Primitive() if _is_fold(node) and len(axes_of(node.children[0])) == 2:
-                return self._fold(node, ()) or node
+            case Primitive() if _is_fold(node):
+                return self._whole(node)
             case Let():
                 kept = ((var, value) for var, value in zip(node.bound, children[:-1], strict=True))
                 bindings = ((v, value) for v, value in kept if v not in self.inlined)
@@ -154,6 +162,12 @@ class _FoldWriter:
                 return total((i for i in node.indices if i not in units), substitute(children[0], units))
         return node.with_children(children) if children != node.children else node
 
+    def _whole(self, function: Primitive) -> Term:
+        """Such a function that is read whole, as what a map takes: `d ↦ Π_j C[j,d]`."""
+        places = self.names.indices(axes_of(function))
+        body = self._fold(function, places)
+        return function if body is None else lambda_(places, body)
+
     def _narrow_element(self, var: Var, indices: Sequence[Term]) -> Term:
         """An element of a tensor that is written without its axes of one index."""
         kept = tuple(index for index, axis in zip(indices, axes_of(var), strict=True) if axis != Range(1))
@@ -165,10 +179,8 @@ class _FoldWriter:
         (tensor,) = function.arguments
         axes = axes_of(tensor)
         stack, own = places[: len(axes) - 2], places[len(axes) - 2 :]
-        long = [n for n, axis in enumerate(axes[-2:]) if axis != Range(1)]
+        long = _long_axes(function)
         sign, part = FOLDS[function.name]
-        if (own and len(long) != 1 and part != "marks") or (not own and part):
-            return None
         indices = tuple(self.names.fresh(Var("j", axes[len(axes) - 2 + n])) for n in long)
         body = self._element(tensor, (*stack, *indices))
         if body is None:

@@ -226,7 +226,8 @@ class _RecurrenceWriter:
         early, late = index, affine([(index, 1)], 1)
         before, after = (late, early) if scan.reverse else (early, late)
         start = affine([(size, 1)]) if scan.reverse else affine([])
-        spaces = [self._space(output) for output in step.outputs]
+        values = (*step.states, *step.outputs[len(step.states) :])  # a state may be complex where a step gives reals
+        spaces = [self._space(value) for value in values]
         stems = [x.name for x in step.states] + ["y"] * (len(spaces) - len(step.states))
         every = [Space(*(v.type for v in (*around, index)), *s.axes, dtype=s.dtype) for s in spaces]  # type: ignore[arg-type]
         names = [

@@ -84,6 +84,18 @@ def between(a: Number, A: Matrix, b: Vector):  # type: ignore[valid-type, no-unt
     return cd.sum(lambda i, j: X[i, j] * b[i] * b[j])
 
 
+@cd.program
+def recurrent(A: Matrix, b: Vector):  # type: ignore[valid-type, no-untyped-def]
+    """A minimum of what the end of an iteration is part of."""
+
+    def energy(x):  # type: ignore[no-untyped-def]
+        last, states = cd.scan(lambda s, row: (np.tanh(s / 2 + row @ x), s), 0.1, A)
+        return x @ x + (last**2 + states @ states) / 5 - b @ x
+
+    x = cd.argmin(energy, like=b)
+    return cd.sum(lambda i: x[i] ** 3)
+
+
 SMALL = real(3, 3) / 3
 CASES: dict[str, tuple[cd.Program, dict[str, Any]]] = {
     "layer": (layer, {"A": real(3, 3), "b": real(3, seed=4), "c": real(3, seed=5)}),
@@ -92,6 +104,7 @@ CASES: dict[str, tuple[cd.Program, dict[str, Any]]] = {
     "softened": (softened, {"s": real(3) + 2, "b": real(3, seed=6)}),
     "nested": (nested, {"A": SMALL, "b": real(3, seed=4), "c": real(3, seed=5)}),
     "complex": (planar, {"A": cplx(2, 2) / 3, "b": cplx(2, seed=7)}),
+    "recurrent": (recurrent, {"A": SMALL, "b": real(3, seed=4)}),
     "matrix": (between, {"a": 0.4, "A": SMALL, "b": real(3, seed=4)}),
 }
 

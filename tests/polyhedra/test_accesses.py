@@ -218,6 +218,8 @@ def test_conditions_hold_through_the_tensors_that_have_them_as_factors() -> None
 BESIDE_A_SUM = {  # of which all terms have a condition of the place
     "([d ≥ 2] x[d] - [d ≥ 2] x[d]²) / y[d - 2]": lambda x, y: np.append([0, 0], (x[2:] - x[2:] ** 2) / y),
     "y[d - 2] Σ_i [d ≥ 2] x[i]": lambda x, y: np.append([0, 0], y * x.sum()),
+    "y[d - 2] ([2 ≤ d ≤ 2] + [d ≥ 4])": lambda x, y: np.array([0, 0, y[0], 0, y[2]]),  # each of its own, d ≥ 2 of all
+    "y[d - 2] (δ(d, 2) x[0] + δ(d, 4))": lambda x, y: np.array([0, 0, x[0] * y[0], 0, y[2]]),
 }
 
 
@@ -229,7 +231,9 @@ def test_conditions_of_all_terms_of_a_sum_are_conditions_of_what_stands_beside_i
     cd.testing.check_routes(read, x=x, y=y)
 
 
-@pytest.mark.parametrize("body", ["([d ≥ 2] x[d] - x[d]²) / y[d - 2]", "y[d - 2] Σ_i [i ≥ 2] x[i]"])
+@pytest.mark.parametrize(
+    "body", ["([d ≥ 2] x[d] - x[d]²) / y[d - 2]", "y[d - 2] Σ_i [i ≥ 2] x[i]", "y[d - 2] (δ(d, 2) + [d ≤ 0])"]
+)
 def test_those_of_some_terms_or_of_what_is_summed_over_are_not(body: str) -> None:
     with pytest.raises(IndexingError, match=r"axis 0 of y is read at d - 2 = -2 \(for d = 0\)"):
         cd.read(f"(x, y) ↦ d<5 ↦ {body}", {"x": V5, "y": cd.Space(3)})

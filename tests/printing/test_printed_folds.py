@@ -55,6 +55,39 @@ def test_the_negative_of_a_fold_is_none_of_negatives() -> None:
         assert r"\sum_{j}" not in program.latex()
 
 
+def test_folds_are_what_maps_take() -> None:
+    """Each with the indices that are left; so are those that a system is solved for."""
+
+    def both(L: cd.Function(cd.Space("m")), x: M):  # type: ignore[valid-type]
+        return L(np.prod(x, axis=0)) * L(np.max(np.sin(x), axis=0)) + L(np.cumprod(x, axis=0)[1])
+
+    @cd.program
+    def sines(v: cd.Space("m")):
+        return cd.sum(lambda i: np.sin(v[i]))
+
+    program, x = cd.program(both), np.random.default_rng(0).normal(size=(3, 4))
+    assert "L(d ↦ Π_j x[j,d])" in str(program)
+    for shown in (program, cd.grad(program, "x")):
+        for text in (str(shown), shown.matrix()):
+            read = cd.read(text, {"L": cd.Function(cd.Space("m")), "x": M})
+            np.testing.assert_allclose(read(sines, x), shown(sines, x), rtol=1e-12)
+
+    @cd.program
+    def least(x: cd.Space(3, 4), v: cd.Space(4)):
+        z = cd.argmin(lambda z: z @ z - z @ v, like=v)
+        return z @ np.prod(x, axis=0)
+
+    assert str(cd.grad(least, "v")) == "(x, v) ↦ solve(k ↦ d ↦ 2 k[d], d ↦ Π_j x[j,d])"
+
+
+def test_products_of_the_others_over_two_indices_keep_what_they_are_of() -> None:
+    space = cd.Space(3, 2)
+    gradient = cd.grad(program_of(lambda x: cd.prod(lambda j, k: x[j, 1] + k, j=3, k=2), space), "x")
+    x = np.random.default_rng(0).normal(size=(3, 2))
+    np.testing.assert_allclose(cd.read(str(gradient), {"x": space})(x), gradient(x), rtol=1e-12)
+    cd.testing.check_grad(program_of(lambda x: cd.prod(lambda j, k: x[j, 1] + k, j=3, k=2), space), "x", x=x)
+
+
 def test_what_a_product_of_the_others_is_of_is_written_where_it_is_read() -> None:
     assert str(cd.grad(program_of(lambda x: np.prod(1 - x), V), "x")) == "x ↦ d ↦ -Π_{j≠d} (1 - x[j])"
     assert str(cd.grad(program_of(lambda x: np.prod(x**3), V), "x")) == "x ↦ d ↦ 3 x[d]² Π_{j≠d} x[j]³"

@@ -423,6 +423,30 @@ def test_a_definition_reads_less_than_it_has_indices_for() -> None:
         divided([3.0], np.ones(7))
 
 
+def test_what_is_looked_up_keeps_its_range_in_prints() -> None:
+    """Σ_{j<4} δ(j, idx[i]) [j ≤ 2], not Σ_{j=0}^{2}, which would hold the integers given to 0 … 2."""
+
+    @cd.program
+    def turned(x: cd.Space(4), idx: cd.Space(3, dtype=int)):
+        return np.concatenate([np.cumsum(x[::-1])[1:], x[:1]])[idx]
+
+    @cd.program
+    def sorted_windows(x: cd.Space(4)):
+        windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, 1), 3)
+        return np.sort(np.maximum(windows, 0), axis=0)[1, 2]
+
+    x, idx, direction = np.array([0.3, 0.1, -0.4, 0.2]), np.array([3, 0, 2]), RNG.normal(size=4)
+    for shown, given in (
+        (turned, (x, idx)),
+        (cd.pushforward(turned, "x"), (x, idx, direction)),
+        (cd.pullback(turned, "x"), (x, idx, direction[:3])),
+        (cd.jacobian(turned, "x"), (x, idx)),
+        (cd.pushforward(sorted_windows, "x"), (x, direction)),
+    ):
+        spaces = {parameter.name: parameter.type for parameter in shown.parameters}
+        np.testing.assert_allclose(cd.read(str(shown), spaces)(*given), shown(*given), rtol=1e-12)
+
+
 def test_a_derivative_with_a_guarded_read_at_a_divided_index_is_read_back() -> None:
     @cd.program
     def f(x: cd.Space(6), y: cd.Space(1), v: cd.Space(3)):

@@ -247,6 +247,20 @@ def test_solutions_under_indices_have_names_or_not() -> None:
     assert cd.read(alone.format("0"), spaces) != cd.read(alone.replace("t³", "t⁵").format("0"), spaces)
 
 
+def test_a_complex_state_is_complex_where_a_step_gives_real_numbers() -> None:
+    @cd.program
+    def program(x: cd.Space(3, dtype=complex), A: cd.Space(4, 3)):
+        _, states = cd.scan(lambda c, r: (x.imag * r, c), x, A)
+        return np.sum(np.abs(states) ** 2) ** 2
+
+    forward = cd.pushforward(program, "x")
+    x, direction = (RNG.normal(size=3) + 1j * RNG.normal(size=3) for _ in range(2))
+    given = (x, RNG.normal(size=(4, 3)), direction)
+    spaces = {parameter.name: parameter.type for parameter in forward.parameters}
+    for text in (str(forward), forward.matrix()):
+        np.testing.assert_allclose(cd.read(text, spaces)(*given), forward(*given), rtol=1e-12)
+
+
 def test_a_recurrence_is_typed() -> None:
     """Forward from 0, and back from the number of steps, whose name need not be known."""
     forward = cd.read("(a, u) ↦\n  x[0] = a\n  x[t + 1] = 2 x[t] + u[t]\n  x[T]", {"a": Number, "u": cd.Space("T")})

@@ -1,9 +1,10 @@
-"""Sums along an axis up to each position, or from it on; the largest elements, and sums of exponentials, alike.
+"""Sums along an axis up to each position, or from it on; the largest elements, sums of exponentials, powers, alike.
 
     Σ_{j ≤ i} x[j]                        PrefixSum of x: np.cumsum(x), read at i
     max_{j ≤ i} x[j]                      PrefixMax of x: np.maximum.accumulate(x)
     Σ_{j ≤ i} r[j]·exp(x[j] + y[i])       PrefixExponentials of x, y and r: no product overflows that the sum does not
     log Σ_{j ≤ i} exp(x[j])               PrefixLogSumExp of x: np.logaddexp.accumulate(x)
+    x[i] ** j                             Powers of x: each is a product of two
 
 Invariant: each takes one pass over the axis, in time and memory.
 """
@@ -180,3 +181,29 @@ def _of_rank(words: Words, text: str, pattern: Pattern, rank: int) -> str:
     text = words.dialect.transposed(text, sorted(range(len(pattern)), key=pattern.__getitem__))
     slots = [":" if axis in pattern else "None" for axis in range(rank)]
     return f"{text}[{', '.join(slots)}]" if "None" in slots else text
+
+
+@dataclass(frozen=True)
+class Powers(Operation):
+    """All powers of an array, with exponents from `first` on, along `axis`; its own axes lie along `pattern`."""
+
+    axis: int
+    pattern: Pattern
+    first: Linear
+
+    def labels(self, step: Step) -> Labels:
+        """Those of the result's axes; a power needs those before it."""
+        return Labels((self.pattern,), tuple(range(len(step.axes))), frozenset({self.axis}))
+
+    def flops(self, at: Occurrence) -> int:
+        """A product each."""
+        return at.elements
+
+    def workspace(self, at: Occurrence) -> int:
+        """Two powers of all numbers, whose exponents are powers of two."""
+        return 2 * at.given[0] * at.item
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A helper."""
+        base = words.placed(operands[0], self.pattern, len(step.axes))
+        return f"_powers({base}, {words.shape(step.axes)}, {self.axis}, {words.form(self.first)})"

@@ -1,7 +1,8 @@
-"""Views: the elements of an array at affine positions, and its axes in another order.
+"""Views: the elements of an array at affine positions, and its axes in another order; copies that are laid out anew.
 
     x[i + 1], i < n − 1     Read((Position(steps=(1,), start=1),))       x[1:]
     T[k, i, j]              Arrange((1, 2, 0))                           T.transpose(1, 2, 0)
+                            Rows()                                       np.array(T, order="C")
 
 Invariant: an expression has the value of its step for arrays of every size, 0 and 1 included.
 """
@@ -15,7 +16,7 @@ from math import prod
 from combdiff.dialects import LETTERS, tuple_text
 from combdiff.ir import Domain, extent
 from combdiff.planning.extents import extent_form, never_negative
-from combdiff.planning.operations.operation import ITEM_BYTES, Labels, Occurrence, Step, View
+from combdiff.planning.operations.operation import ITEM_BYTES, Labels, Occurrence, Operation, Step, View
 from combdiff.planning.operations.positions import Position
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.planning.operations.wrapped_reads import MOST, indexed_read, wrapped_read
@@ -385,6 +386,24 @@ class Arrange(View):
             return words.dialect.full(words.shape(step.axes), operand, words.dtype(words.kinds[step.operands[0]]))
         pattern = tuple(self.order.index(axis) for axis in range(len(kept)))
         return words.dialect.broadcast(words.placed(operand, pattern, len(self.order)), words.shape(step.axes))
+
+
+@dataclass(frozen=True)
+class Rows(Operation):
+    """A copy of the operand that lies in memory row by row."""
+
+    def labels(self, step: Step) -> Labels:
+        """Those of the result's axes."""
+        every = tuple(range(len(step.axes)))
+        return Labels((every,), every)
+
+    def flops(self, at: Occurrence) -> int:
+        """None."""
+        return 0
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """An array of its own."""
+        return words.dialect.in_rows(operands[0])
 
 
 @dataclass(frozen=True)

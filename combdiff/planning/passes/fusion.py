@@ -25,6 +25,7 @@ from combdiff.planning.operations.masks import IndexCondition, Mask, MaskedContr
 from combdiff.planning.operations.matrices import MatrixFunctionStep
 from combdiff.planning.operations.operation import ITEM_BYTES, Step
 from combdiff.planning.operations.positions import Position
+from combdiff.planning.operations.prefixes import Powers
 from combdiff.planning.operations.reads import Arrange, Read
 from combdiff.planning.operations.reductions import Reduce, ReduceExtreme
 from combdiff.planning.passes.loop_axis import Lane, label_of_operand, label_of_result, lane, place
@@ -34,13 +35,13 @@ from combdiff.planning.plan import Plan, peak
 from combdiff.records import dataclass
 
 LEAST = 1 << 16  # elements of arrays that are worth a loop
-BLOCK = 1 << 14  # elements of a block: a few of them fit a second-level cache, and malloc gives none back to the system
+BLOCK = 1 << 14  # elements of an array in a block, in the mean: a few fit a second-level cache, and malloc keeps them
 OWN = 4 * BLOCK * ITEM_BYTES[float]  # bytes of the blocks of a loop, for which it may take more memory than without
 BOXES = 8  # times as many elements of a block where conditions are met box by box, which takes some time in each block
 RUN = 1 << 7  # elements of a block along its last axis, where NumPy goes through that axis at once
-SPILLED = 1 << 17  # elements of a block that is made wider for that, at most
+SPILLED = 1 << 17  # elements of the widest array in a block, at most
 SAVED = 2  # arrays that a loop must save at least
-_ELEMENTWISE = (Combine, ElementwiseStep, Scale, ConjugateElements, Mask)
+_ELEMENTWISE = (Combine, ElementwiseStep, Scale, ConjugateElements, Mask, Powers)
 _FOLLOWING = (Arrange, Read, Reduce, MatrixFunctionStep)
 _FOLLOWING_KERNELS = ("dot", "einsum", "matrix-vector", "batched matrix-vector")
 
@@ -266,13 +267,16 @@ class _Chains:
     def region(self, group: _FusedGroup) -> Region:
         """A group as a region, with blocks that the cache holds."""
         length = extent(group.domain, dict(self.plan.sizes))
-        row = max(1, max(map(self._work, group.labels)) // max(1, length))
+        widest = max(1, max(map(self._work, group.labels)) // max(1, length))
         steps = [self.steps[n] for n in group.labels]
+        made = [self.plan.elements(n) / max(1, length) for n in group.labels if self.steps[n].fresh]
+        row = max(1, int(sum(made) / max(1, len(made))))
         small = any(step.kind is complex or _multiplies(step) for step in steps)
         block = BLOCK * (BOXES if any(map(_in_boxes, steps)) else 1)
         rows = max(1, block // (row * (2 if small else 1)))
         if any(self._runs_last(n) for n in group.labels):
-            rows = max(rows, min(RUN, SPILLED // row))
+            rows = max(rows, RUN)
+        rows = max(1, min(rows, SPILLED // widest))
         return Region(group.domain, group.labels, rows, pairwise=True)
 
     def _runs_last(self, n: int) -> bool:

@@ -29,7 +29,9 @@ from combdiff.planning.passes.invariants import done_before
 from combdiff.planning.passes.layouts import in_best_layout
 from combdiff.planning.passes.masked_products import within
 from combdiff.planning.passes.parts import with_parts_read
+from combdiff.planning.passes.powers import with_powers_by_products
 from combdiff.planning.passes.quotients import with_quotients
+from combdiff.planning.passes.rows import in_rows
 from combdiff.planning.passes.running_logarithms import with_running_logarithms
 from combdiff.planning.passes.scaling import scaled_early
 from combdiff.planning.passes.solves import with_solves
@@ -67,9 +69,11 @@ SUMS = Pass("fused sums", "what is soon made is made where it is summed, and not
 FUSION = Pass("fusion", "a chain over large arrays goes by blocks that stay in the caches", fused)
 NATIVE = (
     Pass("axis orders", "arrays are made in the order of axes in which products read them", in_good_order),
+    Pass("powers", "powers of a range of exponents are products", with_powers_by_products),
     CHOICE,
     Pass("correlations", "windows that slide along an axis are multiplied by blocks", correlated),
     Pass("structured", "arrays are written along diagonals last, and XᵀSX is done by one triangle", structured),
+    Pass("rows", "a short array is copied where long ones would be made along its columns", in_rows),
     FUSION,
 )
 
