@@ -682,10 +682,10 @@ PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int
     "invariants": (iterated, {"n": 100, "T": 100}, steps_done_over_and_over),
     "axis orders": (stacked, {"n": 30, "k": 20}, workspace),
     "powers": (polynomial, {"m": 20, "n": 1000}, flops),
-    "rows": (distances, {"n": 1000, "k": 10, "d": 3}, made_down_columns),
     "chosen products": (chosen, {"m": 1000, "n": 100}, flops),
     "correlations": (windows, {"m": 1100, "k": 101, "n": 1000, "c": 8, "o": 8}, peak),
     "structured": (gram, {"m": 1000, "n": 100}, flops),
+    "rows": (distances, {"n": 1000, "k": 10, "d": 3}, made_down_columns),
     "fusion": (chain, {"n": 10**6}, peak),
 }
 
