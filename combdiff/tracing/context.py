@@ -285,6 +285,9 @@ def as_domain(given: object, name: str) -> Domain:
         ) from None
 
 
+SIDE_BY_SIDE = (
+    "write np.stack([a, b]) for a row of numbers or of tensors, np.block([[a, b], [c, d]]) for several rows of numbers"
+)
 _ARRAY_MAKERS = ("array", "asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite")
 
 
@@ -336,8 +339,7 @@ class TracedValue:
         if call and name.rpartition(".")[2] in _ARRAY_MAKERS:
             self._refuse(
                 f"{name} makes an array of numbers, and is given",
-                "write np.stack([a, b]) for a row of numbers or of tensors, np.block([[a, b], [c, d]]) for several "
-                "rows of numbers; a tensor needs no conversion",
+                f"{SIDE_BY_SIDE}; a tensor needs no conversion",
             )
         self._refuse(
             "NumPy asks for the numbers of",
@@ -346,8 +348,10 @@ class TracedValue:
         )
 
     def _refuse_number(self, asked: str) -> NoReturn:
-        self._refuse_assignment(user_asks()[0])
-        self._refuse(f"{asked}() is asked of", "leave the conversion out")
+        operation, text = user_asks()
+        self._refuse_assignment(operation)
+        of_objects = any(f"{maker}(" in text for maker in _ARRAY_MAKERS)  # with a dtype, or asked for their mean
+        self._refuse(f"{asked}() is asked of", SIDE_BY_SIDE if of_objects else "leave the conversion out")
 
     def _refuse_assignment(self, operation: str) -> None:
         """The error for `y[0] = x[1]`, where y is an array of NumPy's, which asks what is assigned for its number."""

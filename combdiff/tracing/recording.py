@@ -23,11 +23,12 @@ from combdiff.ir import Function, Lambda, Term, Tuple, Var, Whole, settled_parts
 from combdiff.records import dataclass
 from combdiff.tracing.annotations import parameters_of, size_names_in
 from combdiff.tracing.arrays import expanded
-from combdiff.tracing.context import Trace, TracedValue, tracing
+from combdiff.tracing.context import SIDE_BY_SIDE, Trace, TracedValue, tracing
 from combdiff.tracing.currying import returned_function
 from combdiff.tracing.indices import Index
 from combdiff.tracing.values import NamedFunction, Value, lift, wrap
 
+OF_OBJECTS = ("dtype('O')", "no callable")  # what NumPy says of an array of traced numbers that it made of a list
 NOTATION = re.compile(r"mod|(sum|Σ)_\w+")  # not names in what is printed: k mod n, sum_i
 
 
@@ -77,7 +78,11 @@ def trace_function(function: Callable[..., object]) -> Traced:
             if is_own(frames[-1][0]):
                 raise
             place = next(Location(*frame) for frame in reversed(frames) if is_users(frame[0]))
-            raise TraceError(f"{function.__name__} meets a TypeError: {error}", location=place) from error
+            raise TraceError(
+                f"{function.__name__} meets a TypeError: {error}",
+                hint=SIDE_BY_SIDE if any(word in str(error) for word in OF_OBJECTS) else "",
+                location=place,
+            ) from error
         except RecursionError as error:
             line = next(line for frame, line in walk_tb(error.__traceback__) if frame.f_code is code)
             raise TraceError(

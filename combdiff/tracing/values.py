@@ -300,9 +300,26 @@ class Value(NumpyAware):
 
 
 class Scalar(Value):
-    """A number of the program under way."""
+    """A number of the program under way; NumPy makes an array of objects of several, which `lift` takes for a tensor.
+
+    `np.array([[np.cos(t), -np.sin(t)], [np.sin(t), np.cos(t)]]) @ x`
+    """
 
     kind = "traced number"
+
+    @property
+    def __array__(self) -> Any:
+        """None, but for the error that fits a size, which NumPy would count up to."""
+        if named_sizes(self.term):
+            return super().__array__
+        raise AttributeError("__array__")
+
+    def __getattr__(self, name: str) -> Any:
+        """Functions of elements, too, which NumPy asks the elements of an array of objects for."""
+        ufunc = getattr(np, name, None)
+        if isinstance(ufunc, np.ufunc) and ufunc in HANDLERS:
+            return partial(answer, f"np.{name}", HANDLERS[ufunc], self)
+        return super().__getattr__(name)
 
 
 class Tensor(Value):
@@ -390,10 +407,17 @@ def combined(combine: arrays.Combine, *operands: object) -> Value:
 
 
 def lift(value: object) -> Term:
-    """The term of a traced value, a number, or an array of the surrounding scope; else the error that fits."""
+    """The term of a traced value, a number, an array of the surrounding scope, or of a list or an array of such; else
+    the error that fits."""
     value = python_number(value)
     if isinstance(value, Value | Condition):
         return value.live()
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        value = value.tolist()
+    if isinstance(value, list):
+        if _holds_traced(value):
+            return lift(HANDLERS[np.stack]([wrap(lift(part)) for part in value]))
+        value = _array_of(value)
     if isinstance(value, np.ndarray):
         _check_plain(value)
         return _unit_matrix(value) or current("a constant array").constant(value)
@@ -406,12 +430,25 @@ def lift(value: object) -> Term:
     if isinstance(value, NamedFunction):
         name = value.term.name
         raise TraceError(f"the named function {name} is used as a number", hint=f"call it: {name}(u)")
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple):
         raise TraceError(
-            f"a {type(value).__name__} of {len(value)} is used where a number or tensor is expected",
-            hint="give one value here; only a whole program returns a tuple",
+            f"a tuple of {len(value)} is used where a number or tensor is expected",
+            hint="give one value here, or a list for a vector; only a whole program returns a tuple",
         )
     raise TypeMismatchError(f"{shown(value)} is not a number or tensor")
+
+
+def _holds_traced(value: object) -> bool:
+    """Whether lists have values of the program among their elements."""
+    return any(map(_holds_traced, value)) if isinstance(value, list) else isinstance(value, TracedValue)
+
+
+def _array_of(value: list[Any]) -> np.ndarray[Any, Any]:
+    """The array of a list of numbers, or of lists of one length. Raises TypeMismatchError for others."""
+    try:
+        return np.array(value)
+    except ValueError:
+        raise TypeMismatchError(f"{shown(value)} is no array: its parts have several lengths") from None
 
 
 def _check_plain(array: np.ndarray[Any, Any]) -> None:

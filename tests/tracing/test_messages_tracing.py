@@ -483,10 +483,10 @@ def assignment(x: Vector):
     return x
 
 
-STACKED = (
-    "write np.stack([a, b]) for a row of numbers or of tensors, np.block([[a, b], [c, d]]) for several rows of "
-    "numbers; a tensor needs no conversion"
+SIDE_BY_SIDE = (
+    "write np.stack([a, b]) for a row of numbers or of tensors, np.block([[a, b], [c, d]]) for several rows of numbers"
 )
+STACKED = f"{SIDE_BY_SIDE}; a tensor needs no conversion"
 ANEW = (
     "build the new tensor: np.stack([a, b]), np.concatenate, np.where(np.arange(n) == k, a, y) or "
     "cd.tensor(lambda i: …)"
@@ -498,19 +498,39 @@ def array_of_a_tensor(x: Vector):
     return np.asarray(x)  # here
 
 
-@case(TraceError, f"np.array makes an array of numbers, and is given a traced number, {UNKNOWN}", STACKED)
-def array_of_numbers(x: Vector):
-    return np.array([[x[0], 1.0], [2.0, x[1]]])  # here
+@case(
+    TraceError,
+    "determinant meets a TypeError: Cannot cast ufunc 'det' input from dtype('O') to dtype('float64') with casting "
+    "rule 'same_kind'",
+    SIDE_BY_SIDE,
+)
+def determinant(x: Vector):
+    return np.linalg.det(np.array([[x[0], 1.0], [2.0, x[1]]]))  # here
 
 
 @case(
     TraceError,
-    f"NumPy asks for the numbers of a traced number, {UNKNOWN}",
+    "exponentials meets a TypeError: loop of ufunc does not support argument 1 of type int which has no callable exp "
+    "method",
+    SIDE_BY_SIDE,
+)
+def exponentials(x: Vector):
+    return np.exp([x[0], 1])  # here
+
+
+@case(TraceError, f"float() is asked of a traced number, {UNKNOWN}", SIDE_BY_SIDE)
+def array_of_floats(x: Vector):
+    return np.array([x[0], 1], dtype=float)  # here
+
+
+@case(
+    TraceError,
+    f"NumPy asks for the numbers of a traced tensor, {UNKNOWN}",
     "use cd functions, or NumPy's own of the same name; write lists of numbers as np.stack([a, b]), and leave "
     "np.vectorize out",
 )
 def list_beside_an_array(x: Vector):
-    return np.ones(2) * [x[0], x[1]]  # here
+    return np.ones(2) * [x, x]  # here
 
 
 @case(
@@ -726,11 +746,16 @@ def text_in_arithmetic(x: Vector):
 
 @case(
     TraceError,
-    "a list of 2 is used where a number or tensor is expected",
-    "give one value here; only a whole program returns a tuple",
+    "a tuple of 2 is used where a number or tensor is expected",
+    "give one value here, or a list for a vector; only a whole program returns a tuple",
 )
-def list_in_arithmetic(x: Vector):
-    return x + [1, 2]  # noqa: RUF005  # here
+def tuple_in_arithmetic(x: Vector):
+    return x + (1, 2)  # noqa: RUF005  # here
+
+
+@case(TypeMismatchError, "[[1, 2], [3]] is no array: its parts have several lengths")
+def ragged_list(x: Vector):
+    return x + [[1, 2], [3]]  # noqa: RUF005  # here
 
 
 # --- named maps and programs in programs -----------------------------------------------------------------------------
