@@ -164,7 +164,7 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool, pair
     body = _named_in_order(saturated(body))
     stage("looking for sums that vanish")
     with unrecorded(), gathered():
-        found = without_vanishing_sums(body, lambda term: _written_out(saturated(term), rules))
+        found = without_vanishing_sums(body, lambda term: _written_out(saturated(term), rules, equations))
         found = with_divided_differences(found, lambda term: _simplify_number(term, rules, {}))
     if found is not body:
         note(lambda: State(VANISHED, averaged_again(found)))
@@ -184,19 +184,31 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool, pair
     if not written_out:
         return body
     with gathered() as stops:  # what is left undone here is no loss: each value has been simplified on its own
-        found = body_once(body, rules, WRITTEN_OUT, lambda: _written_out(body, rules))
+        found = body_once(body, rules, WRITTEN_OUT, lambda: _written_out(body, rules, equations))
     limits = " and ".join(dict.fromkeys(limit for limit, _ in stops))
     note(lambda: State(f"{WRITTEN_OUT}{f', of the forms found within {limits}' if limits else ''}", found))
     return found
 
 
-def _written_out(body: Term, rules: tuple[str, ...]) -> Term:
+def _written_out(body: Term, rules: tuple[str, ...], equations: _Equations) -> Term:
     known = with_known_symmetries(body)
     with unrecorded():  # the laws that are tried on the way are no steps
         opened = with_sums_opened(known)
         found = without_short_definitions(opened, lambda whole: ProgramClasses(whole, rules, _of_matrices(whole)))
+        found = _with_steps_simplified(found, rules, equations)
         found = with_logarithms_joined(with_results_of_steps(with_sums_opened(found)))  # shares have names now
     return body if found is known else without_known_symmetries(found)
+
+
+def _with_steps_simplified(body: Term, rules: tuple[str, ...], equations: _Equations) -> Term:
+    """A let program with the laws applied to the steps of scans into which definitions have been written."""
+    bindings, result = split(body)
+    calls = _Calls(rules, {}, equations)
+
+    def again(value: Term) -> Term:
+        return calls.run(value) if any(isinstance(node, Scan) for node in subterms(value)) else value
+
+    return let(((var, again(value)) for var, value in bindings), joined(result, map(again, items_of(result))))
 
 
 def outline(body: Term) -> Term:

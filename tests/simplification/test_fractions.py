@@ -300,3 +300,41 @@ def test_logarithms_of_what_is_computed_are_not_joined(share: str) -> None:
     program = cd.read(f"z (n), y (n)\n(z, y) ↦\n  p[i] = {share}\n  Σ_i y[i] (log(1 - p[i]) - log(p[i]))")
     slope = cd.grad(program, wrt="y")
     np.testing.assert_allclose(slope(np.array([-800.0, -40.0, 1.0]), np.ones(3)), [800.0, 40.0, -1.0], rtol=1e-12)
+
+
+NOT_WHOLE = {
+    "x x^(1/2)": "x^(3/2)",
+    "x^(3/2) / x³": "1 / x^(3/2)",
+    "x^(1/3) x^(1/3)": "x^(2/3)",
+    "x^(1/2) y² x^(3/2)": "x² y²",
+    "x^(1/3) / x": "1 / x^(2/3)",
+    "y x^(1/2)": "y sqrt(x)",
+    "sqrt(x) / x": "1 / sqrt(x)",
+}
+
+
+@pytest.mark.parametrize("written", NOT_WHOLE)
+def test_powers_that_are_not_whole_are_one(written: str) -> None:
+    program = cd.read(f"(x, y) ↦ {written}", {"x": cd.Space(), "y": cd.Space()})
+    simple = cd.simplify(program)
+    assert str(simple) == f"(x, y) ↦ {NOT_WHOLE[written]}"
+    assert simple(2.3, 0.7) == pytest.approx(program(2.3, 0.7))
+
+
+def test_the_laws_see_definitions_that_are_written_into_the_steps_of_scans() -> None:
+    """(Σ q²)^(3/2) and its root are made for all steps at once, and read in the step back."""
+
+    @cd.program
+    def orbit(q0: Vector, p0: Vector):
+        def step(state, _):
+            q, p = state
+            return (q + 0.1 * p, p - 0.1 * q / np.sum(q**2) ** 1.5), None
+
+        (q, _), _ = cd.scan(step, (q0, p0), length=4)
+        return np.sum(q**2)
+
+    gradient, given = cd.grad(orbit), {"q0": np.array([1.0, 0.2]), "p0": np.array([0.1, 0.9])}
+    assert "/ sqrt(t2[t])⁵" in str(gradient)
+    cd.testing.check_grad(orbit, "q0", **given)
+    np.testing.assert_allclose(gradient(**given), cd.grad(orbit, simplify=False)(**given), rtol=1e-12)
+    np.testing.assert_allclose(cd.read(str(gradient), {"q0": Vector, "p0": Vector})(**given), gradient(**given))

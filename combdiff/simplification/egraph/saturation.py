@@ -45,7 +45,7 @@ from combdiff.simplification.egraph.extraction import Classes, Extractor, ordere
 from combdiff.simplification.egraph.provenance import Found, note
 from combdiff.simplification.egraph.settled import functions_in
 from combdiff.simplification.laws.loading import RuleFile, load, run_laws
-from combdiff.simplification.laws.reach import ReachedLaws, reached
+from combdiff.simplification.laws.reach import FRACTIONAL, ReachedLaws, reached
 from combdiff.simplification.laws.syntax import run_text
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise, without_deltas_and_ends
@@ -171,7 +171,7 @@ def equivalent(
 def session(rules: Iterable[str], terms: Iterable[Term] | None = None, context: Context = NOTHING) -> Iterator[Any]:
     """An e-graph with the laws that can fire on terms (with all laws for None), as it was again afterwards."""
     known = context.known.values()
-    functions = frozenset({*TABLE, *MATRIX_TABLE}) if terms is None else functions_in(*terms, *known)
+    functions = frozenset({*TABLE, *MATRIX_TABLE, FRACTIONAL}) if terms is None else functions_in(*terms, *known)
     egraph = _base_egraph(load(rules), functions)
     run_text(egraph, "(push)")
     try:

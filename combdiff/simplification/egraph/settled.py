@@ -30,12 +30,15 @@ from combdiff.ir import (
     whole_power,
 )
 from combdiff.simplification.laws.loading import BUILT_IN, RuleFile
-from combdiff.simplification.laws.reach import reached
+from combdiff.simplification.laws.reach import FRACTIONAL, reached
 
 
 def functions_in(*terms: Term) -> frozenset[str]:
-    """The names of the functions in terms."""
-    return frozenset(node.name for term in terms for node in subterms(term) if isinstance(node, Primitive))
+    """The names of the functions in terms, and FRACTIONAL where powers are not whole; exp(c log z) is one, too."""
+    found = [node for term in terms for node in subterms(term) if isinstance(node, Primitive)]
+    names = {node.name for node in found}
+    fractions = "log" in names or any(node.name == "power" and whole_power(node)[0] is node for node in found)
+    return frozenset({*names, FRACTIONAL} if fractions else names)
 
 
 def multiplied(term: Term) -> Term:

@@ -26,6 +26,7 @@ MATRICES = frozenset(
     {"MatrixFn", "Transposed", "Conjugated", "Multiple", "Weighted", "MatMul", "square", "square-over"}
 )
 MADE = frozenset({"Fraction", "Part", "raised", "powered", "meeting", "joining"})
+FRACTIONAL = "fractional"  # powers with exponents that are not whole, which few terms have
 _CALL = re.compile(r'\((unstable-fn|Fn|MatrixFn)\s+"([^"]*)"|\(([^\s()";]+)')
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|;[^\n]*|[()]')
 
@@ -67,10 +68,16 @@ def reached(files: tuple[RuleFile, ...], functions: frozenset[str]) -> ReachedLa
 
 
 def _in_terms(functions: frozenset[str]) -> Iterator[str]:
-    """What is in an e-graph of a term with these functions, of that which is not always there."""
+    """What is in an e-graph of a term with these functions, of that which is not always there.
+
+    FRACTIONAL among them says that there are such powers, or what laws make them of; no other law does.
+    """
     for name in functions:
-        yield f'"{name}"'
-        yield from MATRICES if name in MATRIX_TABLE else FUNCTIONS
+        if name == FRACTIONAL:
+            yield name
+        else:
+            yield f'"{name}"'
+            yield from MATRICES if name in MATRIX_TABLE else FUNCTIONS
 
 
 def _words_of(command: Command) -> LawWords | None:
@@ -78,7 +85,7 @@ def _words_of(command: Command) -> LawWords | None:
     if not (names := law_names([command])):
         return None
     text = text_of(command)
-    return LawWords(names[0], frozenset(_words(_sought(text))), frozenset(_words(text)))
+    return LawWords(names[0], frozenset(_words(_sought(text))), frozenset(_words(text)) - {FRACTIONAL})
 
 
 def _sought(text: str) -> str:
@@ -100,5 +107,5 @@ def _words(text: str) -> Iterator[str]:
     for call, name, other in _CALL.findall(text):
         if call in ("Fn", "MatrixFn"):
             yield from (call, f'"{name}"')
-        elif (word := name or other) in FUNCTIONS | MATRICES | MADE:
+        elif (word := name or other) in FUNCTIONS | MATRICES | MADE | {FRACTIONAL}:
             yield word
