@@ -164,7 +164,8 @@ class _FoldWriter:
 
     def _whole(self, function: Primitive) -> Term:
         """Such a function that is read whole, as what a map takes: `d ↦ Π_j C[j,d]`."""
-        places = self.names.indices(axes_of(function))
+        axes = axes_of(function.arguments[0])  # the function itself may have no type, as what is told of in an error
+        places = self.names.indices(axes if FOLDS[function.name][1] else axes[:-2])
         body = self._fold(function, places)
         return function if body is None else lambda_(places, body)
 
