@@ -57,6 +57,10 @@ class DaskDialect(NumPyDialect):
         """An array without axes."""
         return f"da.asarray({text}, dtype={dtype})"
 
+    def number(self, text: str) -> str:
+        """What is computed of a lazy number stays lazy."""
+        return f"_number({text})"
+
     def copy(self, text: str) -> str:
         """Lazy arrays never change."""
         return text

@@ -26,6 +26,11 @@ from combdiff.kernels.running import _running_exponentials as _running_exponenti
 from combdiff.kernels.running import _running_max as _running_max_block
 
 
+def _number(value: Any) -> Any:
+    """What NumPy computed of a Python number as one, which widens no array; a lazy number as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _contract(subscripts: Any, left: Any, right: Any) -> Any:
     """einsum of two chunked arrays: chunk by chunk, what chunks along summed axes give is added pair by pair."""
     inputs, output = subscripts.split("->")

@@ -81,3 +81,20 @@ def test_sums_over_chunks_are_added_in_a_tree() -> None:
         return depth[key]
 
     assert max(map(deep, graph)) <= 2 * 6 + 4  # an array cut in two and a sum at each of six levels
+
+
+def test_numbers_that_are_made_of_indices() -> None:
+    @cd.program
+    def last(B: cd.Space(4, 3)):
+        return cd.tensor(lambda i: B[1, i] ** 2 / (i + 1), i=3)[::-1][0]
+
+    @cd.program
+    def scaled(x: cd.Space("n"), a: cd.Space()):
+        return np.sqrt(a) * x
+
+    B = RNG.normal(size=(4, 3))
+    for program in (last, cd.grad(last)):
+        np.testing.assert_allclose(program(da.from_array(B, chunks=2)), program(B))
+    single = scaled(da.from_array(np.ones(5, np.float32), chunks=2), 2.0)
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, np.sqrt(2), rtol=1e-6)
