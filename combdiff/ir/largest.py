@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from combdiff.ir.indices import Guard
-from combdiff.ir.terms import ONE, ZERO, Add, Mul, Number, OverIndices, Term, Var, add, mul
+from combdiff.ir.terms import ZERO, Add, Mul, Number, OverIndices, Term, Var, add, mul
 from combdiff.records import dataclass
 
 NOTHING = Number(float("-inf"))  # the largest of no numbers
@@ -93,7 +93,7 @@ class Rescaled(Term):
 
 def masked(conditions: Iterable[Term], body: Term) -> Term:
     """The body where conditions hold, −∞ elsewhere; those that always hold are left out."""
-    kept = tuple(dict.fromkeys(condition for condition in conditions if condition is not ONE))
+    kept = tuple(dict.fromkeys(each for each in conditions if each is ZERO or not isinstance(each, Number)))
     if ZERO in kept:
         return NOTHING
     if isinstance(body, Masked):

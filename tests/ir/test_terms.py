@@ -30,7 +30,7 @@ from combdiff.ir.indices import (
     unequal,
 )
 from combdiff.ir.interpreter import evaluate
-from combdiff.ir.largest import Magnitude
+from combdiff.ir.largest import NOTHING, Magnitude, masked
 from combdiff.ir.relations import Relation
 from combdiff.ir.substitution import apply, fresh, substitute, subterms, without_shadows
 from combdiff.ir.terms import (
@@ -450,3 +450,10 @@ def test_a_magnitude_keeps_its_degree_where_its_index_is_renamed() -> None:
     assert isinstance(found, Magnitude)
     assert found.degree == 2
     assert found.indices[0] is not i
+
+
+def test_conditions_that_are_numbers_hold_or_not() -> None:
+    x, holds = Var("x", Space()), Var("c", Space())
+    assert masked((ONE, Number(-1)), x) is x
+    assert masked((Number(-1), holds), x) == masked((holds,), x)
+    assert masked((Number(-1), ZERO, holds), x) == NOTHING
