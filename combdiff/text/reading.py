@@ -977,7 +977,8 @@ class PrintReader:
             return
         size = self._range_size(doc.arguments[depth], scope)
         if (form := forms[depth]) is not None and form[1] == 1 and (index := index_alone((form[0], 0))) is not None:
-            self.guesses.append((index.cell, tensor.cells[depth]))  # x[t + 1]
+            if index.cell.domain is None:  # x[t + 1]; of an index with a range of its own a condition may ask for less
+                self.guesses.append((index.cell, tensor.cells[depth]))
         if size is not None:
             self.ends.append((tensor.cells[depth], size))
             names, offset = size_parts(size)

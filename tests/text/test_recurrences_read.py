@@ -261,6 +261,20 @@ def test_a_complex_state_is_complex_where_a_step_gives_real_numbers() -> None:
         np.testing.assert_allclose(cd.read(text, spaces)(*given), forward(*given), rtol=1e-12)
 
 
+def test_a_condition_tells_that_fewer_steps_are_read_than_an_index_has() -> None:
+    """y[i + 1] where i ≤ 1, of an i up to 2, is none of a third step."""
+
+    @cd.program
+    def program(x: cd.Space(3)):
+        largest = np.maximum.accumulate(x)
+        falls = np.append(largest[:-1] - largest[1:], 0.0)
+        z = cd.root(lambda v: v - 0.3 * np.tanh(falls) - 0.2 * x, like=x)
+        return z[0] * z[-1]
+
+    gradient, x = cd.grad(program), np.array([0.3, -0.2, 0.5])
+    np.testing.assert_allclose(cd.read(str(gradient), {"x": cd.Space(3)})(x), gradient(x), rtol=1e-12)
+
+
 def test_a_recurrence_is_typed() -> None:
     """Forward from 0, and back from the number of steps, whose name need not be known."""
     forward = cd.read("(a, u) ↦\n  x[0] = a\n  x[t + 1] = 2 x[t] + u[t]\n  x[T]", {"a": Number, "u": cd.Space("T")})
