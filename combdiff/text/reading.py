@@ -976,9 +976,10 @@ class PrintReader:
         if depth is None:
             return
         size = self._range_size(doc.arguments[depth], scope)
-        if (form := forms[depth]) is not None and form[1] == 1 and (index := index_alone((form[0], 0))) is not None:
-            if index.cell.domain is None:  # x[t + 1]; of an index with a range of its own a condition may ask for less
-                self.guesses.append((index.cell, tensor.cells[depth]))
+        form = forms[depth]
+        index = index_alone((form[0], 0)) if form is not None and form[1] == 1 else None
+        if index is not None and index.cell.domain is None:
+            self.guesses.append((index.cell, tensor.cells[depth]))  # x[t + 1], of no index with a range of its own
         if size is not None:
             self.ends.append((tensor.cells[depth], size))
             names, offset = size_parts(size)
