@@ -62,6 +62,7 @@ from combdiff.tracing.indices import Condition, Index, IndexDistance, number_of_
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, NumpyAware, answer, python_number, refusal
 from combdiff.tracing.reading import read
 
+MOST_AXES = 64  # of an array of NumPy's
 WHERE_HINT = "conditions are comparisons, joined with parentheses: (x > 0) & (y < 1)"
 
 
@@ -438,9 +439,16 @@ def lift(value: object) -> Term:
     raise TypeMismatchError(f"{shown(value)} is not a number or tensor")
 
 
-def _holds_traced(value: object) -> bool:
-    """Whether lists have values of the program among their elements."""
-    return any(map(_holds_traced, value)) if isinstance(value, list) else isinstance(value, TracedValue)
+def _holds_traced(value: object, depth: int = 0) -> bool:
+    """Whether lists have values of the program among their elements.
+
+    Raises TypeMismatchError for lists in more lists than an array has axes, as one that holds itself.
+    """
+    if not isinstance(value, list):
+        return isinstance(value, TracedValue)
+    if depth == MOST_AXES:
+        raise TypeMismatchError(f"lists in {depth} lists are no array: NumPy's have {depth} axes at most")
+    return any(_holds_traced(part, depth + 1) for part in value)
 
 
 def _array_of(value: list[Any]) -> np.ndarray[Any, Any]:

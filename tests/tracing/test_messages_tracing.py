@@ -758,6 +758,13 @@ def ragged_list(x: Vector):
     return x + [[1, 2], [3]]  # noqa: RUF005  # here
 
 
+@case(TypeMismatchError, "lists in 64 lists are no array: NumPy's have 64 axes at most")
+def list_in_itself(x: Vector):
+    endless: list[Any] = []
+    endless.append(endless)
+    return x * endless  # here
+
+
 # --- named maps and programs in programs -----------------------------------------------------------------------------
 
 
