@@ -394,8 +394,7 @@ class Rows(Operation):
 
     def labels(self, step: Step) -> Labels:
         """Those of the result's axes."""
-        every = tuple(range(len(step.axes)))
-        return Labels((every,), every)
+        return Labels.of_elements(step)
 
     def flops(self, at: Occurrence) -> int:
         """None."""

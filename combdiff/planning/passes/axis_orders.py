@@ -89,7 +89,7 @@ def _groups(plan: Plan) -> list[_AxisGroup]:
         if len(own) < 2 or not _is_free(plan, of, n):
             continue
         group = of[n] = _AxisGroup({n: own})
-        for m, pattern in _aligned(step):
+        for m, pattern in aligned(step):
             if m not in of or len(set(pattern)) < len(own):
                 continue
             other, names = of[m], dict(zip(of[m].members[m], (group.members[n][axis] for axis in pattern), strict=True))
@@ -146,7 +146,7 @@ def _turned_order(step: Step, turned: Step) -> Pattern:
     return tuple(map(old.out.index, new.out))
 
 
-def _aligned(step: Step) -> Iterator[tuple[int, Pattern]]:
+def aligned(step: Step) -> Iterator[tuple[int, Pattern]]:
     """The operands that a step reads element by element, and the axis of it along each of theirs."""
     match step.operation:
         case Scale() | ConjugateElements():
@@ -205,7 +205,7 @@ def _price_of(plan: Plan, n: int, labels: Pattern, order: Pattern) -> float:
     axes = tuple(map(labels.index, order))
     moved = axes != tuple(range(len(axes)))
     price = 0.0
-    for m, pattern in _aligned(step):
+    for m, pattern in aligned(step):
         whole = len(pattern) == len(axes)
         if not whole and pattern:
             price += many * START / max(1, plan.shape(n)[axes[-1]]) / len(step.operands)

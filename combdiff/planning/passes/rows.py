@@ -16,15 +16,12 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from combdiff.ir import extent
-from combdiff.planning.operations.contraction import Contract
-from combdiff.planning.operations.elementwise import Combine, ElementwiseStep
 from combdiff.planning.operations.operation import Step
 from combdiff.planning.operations.reads import Arrange, Rows
 from combdiff.planning.operations.words import Pattern
+from combdiff.planning.passes.axis_orders import START, aligned
 from combdiff.planning.plan import NewPlan, Plan, patterns_of, step_by_step, with_patterns
 
-START = 16  # elements that are done in the time in which NumPy begins an inner loop
 COPY = 4  # elements that are done in the time in which one is copied to another order
 STEP = 1 << 11  # and in the time in which a step begins
 
@@ -35,7 +32,7 @@ def in_rows(plan: Plan) -> Plan:
     def rewrite(new: NewPlan, old: Step) -> int:
         step, patterns = new.moved(old), patterns_of(old)
         operands = list(step.operands)
-        for place, order in _turned(plan, old):
+        for place, order in _turned(plan, len(new.number)):
             below = new.steps[operands[place]]
             below = replace(below, operation=Arrange(order), operands=(operands[place],), axes=_in(order, below.axes))
             copy = replace(below, operation=Rows(), operands=(new.shared(below),))
@@ -45,18 +42,10 @@ def in_rows(plan: Plan) -> Plan:
     return step_by_step(plan, rewrite)
 
 
-def _turned(plan: Plan, step: Step) -> Iterator[tuple[int, Pattern]]:
+def _turned(plan: Plan, n: int) -> Iterator[tuple[int, Pattern]]:
     """The places of operands of a step that are better copied, each with its axes in the order of the result's."""
-    match step.operation:
-        case Combine() | ElementwiseStep():
-            labels: Pattern = tuple(range(len(step.axes)))
-        case Contract(out=labels) if step.operation.kernel in ("multiply", "outer"):
-            pass
-        case _:
-            return
-    shape = [extent(axis, dict(plan.sizes)) for axis in step.axes]
-    for place, (m, pattern) in enumerate(zip(step.operands, patterns_of(step), strict=True)):
-        along = [labels.index(label) for label in pattern]
+    shape = plan.shape(n)
+    for place, (m, along) in enumerate(aligned(plan.steps[n])):
         order = tuple(sorted(range(len(along)), key=along.__getitem__))
         if order == tuple(range(len(order))) or len(shape) - 1 not in along:
             continue
