@@ -344,7 +344,7 @@ def _by_orthonormality(whole: SummedProduct) -> SummedProduct | None:
                     continue
                 kept = SummedProduct(tuple(each for each in whole.indices if each is not index), tuple(rest))
                 for here, there in ((left, right), (right, left)):
-                    if here in kept.indices and isinstance(here, Var):
+                    if here in kept.indices and isinstance(here, Var) and here is not there:
                         return _changed(kept, {here: there})
                 return _times(kept, SummedProduct((), (delta(left, right),)))
     return None

@@ -231,3 +231,17 @@ def test_what_cancels_once_does_not_cancel_squared(power: int) -> None:
     U, w = np.random.default_rng(0).normal(size=(4, 4)), np.array([1.0, 2.5, 3.0, 7.0])
     np.testing.assert_allclose(cd.simplify(f)(U, w), f(U, w))
     assert ("≠" in str(cd.simplify(f))) == (power == 2)
+
+
+def test_a_vector_beside_itself_is_of_length_one() -> None:
+    """Σ_j |U[j,l]|² is 1 for each l, which stays summed over."""
+
+    @cd.program
+    def f(A: cd.Space(2, 3, 3)):
+        w, U = np.linalg.eigh(A)
+        return (U**2 * np.exp(w)[:, None, :])[1].sum()
+
+    A = np.random.default_rng(0).normal(size=(2, 3, 3))
+    A = A + A.mT
+    exponential = (U := np.linalg.eigh(A[1])[1]) @ np.diag(np.exp(np.linalg.eigvalsh(A[1]))) @ U.T
+    np.testing.assert_allclose(cd.grad(f)(A), [np.zeros((3, 3)), exponential], atol=1e-12)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations, permutations
+from itertools import combinations, count, permutations
 from math import floor
 
 from combdiff.ir import (
@@ -84,15 +84,17 @@ def with_repeated_named(body: Term) -> Iterator[Term]:
     yield from _with_differences_named(body)
 
 
-def _aligned(term: Term, depth: int = 0) -> Term:
-    """A term with its summed indices named by how deep they stand: those of several Σ's side by side are alike."""
+def _aligned(term: Term, around: frozenset[str] = frozenset()) -> Term:
+    """A term with summed indices named by how many stand around them: those of several Σ's side by side are alike."""
     if isinstance(term, Implicit | Scan):
         return term
     if isinstance(term, Sum):
-        indices = tuple(Var(f"@s{depth + n}", index.type) for n, index in enumerate(term.indices))
+        free = (name for name in map("@s{}".format, count()) if name not in around)
+        indices = tuple(Var(next(free), index.type) for index in term.indices)
         inner = substitute(term.body, dict(zip(term.indices, indices, strict=True)))
-        return Sum(indices, _aligned(inner, depth + len(indices)))
-    children = tuple(_aligned(child, depth) for child in term.children)
+        return Sum(indices, _aligned(inner, around.union(index.name for index in indices)))
+    around = around.union(var.name for var in term.bound)
+    children = tuple(_aligned(child, around) for child in term.children)
     return term if children == term.children else term.with_children(children)
 
 
