@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import combdiff as cd
 from combdiff.testing.text_derivatives import extrapolated_differences
@@ -95,12 +96,84 @@ def rules(axes: str) -> list[Rule]:
     return found + more[axes]
 
 
-def drawn(random: Random, axes: str, depth: int, leaves: Mapping[str, str] = MappingProxyType({})) -> str:
+def drawn(
+    random: Random,
+    axes: str,
+    depth: int,
+    leaves: Mapping[str, str] = MappingProxyType({}),
+    rules: Callable[[str], list[Rule]] = rules,
+) -> str:
     """An expression of these axes; `leaves` are other names for tensors of some."""
     if depth <= 0:
         return random.choice({**LEAVES, **leaves}[axes].split())
     operands, written = random.choice(rules(axes))
-    return written.format(*(drawn(random, each, depth - 1 - random.randrange(2), leaves) for each in operands))
+    return written.format(*(drawn(random, each, depth - 1 - random.randrange(2), leaves, rules) for each in operands))
+
+
+FACTORED = {  # P: positive definite matrices, S: three matrices, T: three positive definite ones
+    "": {
+        "P": "np.linalg.slogdet({0})[1]|np.linalg.eigvalsh({0})[-1]|np.sum(np.log(np.linalg.eigvalsh({0})))",
+        "nn": "np.trace({0})|np.sum({0}**2)|np.linalg.norm({0}, 2)",
+        "nm": "np.linalg.norm({0}, 'nuc')|np.linalg.norm({0})",
+        "n n": "({0} @ {1})|np.sum(np.sin({0}))",
+        "n nn": "({0} @ {1} @ {0})",
+        "S": "np.sum(np.linalg.det({0}))",
+        "T": "np.linalg.slogdet({0})[1][1]|np.sum(np.linalg.eigvalsh({0})[:, 0])",
+    },
+    "n": {
+        "P": "np.linalg.eigvalsh({0})|np.diag(np.linalg.cholesky({0}))|np.abs(np.linalg.eigh({0})[1][:, 0])",
+        "P n": "np.linalg.solve({0}, {1})|np.linalg.solve(np.linalg.cholesky({0}), {1})|"
+        "(np.linalg.eigh({0})[1].T @ {1})**2",
+        "nn": "np.linalg.svd({0}, compute_uv=False)",
+        "nn n": "({0} @ {1})",
+        "nm n": "({0} @ np.linalg.lstsq({0}, {1})[0])",
+        "n n": "({0} * {1})|({0} - {1})",
+        "T": "np.linalg.eigvalsh({0})[1]",
+        "T n": "np.linalg.solve({0}, {1})[1]",
+    },
+    "nn": {
+        "P": "np.linalg.inv({0})|np.linalg.cholesky({0})|np.abs(np.linalg.eigh({0})[1])|{0}",
+        "P nn": "np.linalg.solve({0}, {1})",
+        "nn": "np.tril({0})|{0}.T|cd.expm({0})|np.abs(np.linalg.qr({0} + 2 * E)[1])",
+        "nn nn": "({0} @ {1})|({0} * {1})",
+        "n": "np.diag({0})",
+        "n n": "np.outer({0}, {1})",
+        "nm": "({0} @ np.linalg.pinv({0}))|({0} @ {0}.T)",
+        "S": "{0}[0]|np.sum({0}, axis=0)",
+    },
+    "nm": {
+        "P": "np.linalg.cholesky({0})[:, :3]|np.linalg.eigh({0})[1][:, :3] ** 2|np.linalg.inv({0})[:, :3]",
+        "nn nm": "({0} @ {1})",
+        "nm": "np.linalg.pinv({0}).T|np.sin({0})",
+        "nm n": "({0} * {1}[:, None])",
+    },
+    "P": {
+        "nn": "({0} @ {0}.T + E)|(np.sin({0}) + np.sin({0}).T + 3 * E)",
+        "nm": "({0} @ {0}.T + E)",
+        "P": "np.linalg.inv({0})|cd.sqrtm({0})|np.einsum('ik,k,jk->ij', np.linalg.eigh({0})[1], "
+        "np.exp(-np.linalg.eigvalsh({0})), np.linalg.eigh({0})[1])",
+        "P P": "({0} + {1})",
+        "T": "{0}[1]",
+    },
+    "S": {
+        "T": "np.linalg.inv({0})|np.linalg.cholesky({0})",
+        "S": "np.sin({0})|{0}.mT",
+        "S nn": "({0} @ {1})",
+        "S S": "({0} * {1})|({0} @ {1})",
+        "T S": "np.linalg.solve({0}, {1})",
+    },
+    "T": {"S": "({0} @ {0}.mT + E)", "T": "np.linalg.inv({0})", "T P": "({0} + {1})"},
+}
+FACTORED_LEAVES = {
+    "P": "(A@A.T+E) (A+A.T+3*E)",
+    "S": "np.stack([A,A.T,E]) np.stack([A,E,B@C])",
+    "T": "np.stack([A@A.T+E,A+A.T+3*E,E])",
+}
+
+
+def factored(kind: str) -> list[Rule]:
+    """How a number, vector, matrix or stack of matrices is written by factors and functions of others."""
+    return [rule for operands, written in FACTORED[kind].items() for rule in several(written, *operands.split())]
 
 
 def function_of(body: str, **more: Any) -> Callable[..., Any]:
@@ -171,6 +244,13 @@ def in_python(step: Callable[..., Any], init: Any, xs: Any) -> tuple[Any, Any]:
     return init, np.array(ys)
 
 
+class InNumPy:
+    """What cd's functions of matrices mean."""
+
+    expm = staticmethod(scipy.linalg.expm)
+    sqrtm = staticmethod(scipy.linalg.sqrtm)
+
+
 RESULTS = (
     "np.sum(np.cos(ys))|ys[-1] @ last|np.sum(ys * A)|np.sum(last) + np.prod(ys[0])|np.sum(np.exp(-(ys**2)) @ last)|"
     "np.max(ys)"
@@ -191,3 +271,12 @@ def test_steps_of_whole_arrays(seed: int) -> None:
     last, ys = scan(step, x, {random.choice(["A", "A[::-1]", "A.T", "B @ C"])})
     return {random.choice(RESULTS.split("|"))}"""
     check(seed, body, {"scan": in_python}, {"scan": cd.scan}, twice=seed % 4 == 0)
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("seed", range(60))
+def test_factors_and_functions_of_matrices(seed: int) -> None:
+    """Of parts of matrices and of stacks, too; what a result depends on has no signs or phases to choose."""
+    random = Random(seed)
+    body = f"    return {drawn(random, '', random.choice([2, 3, 3, 4]), FACTORED_LEAVES, factored)}"
+    check(seed, body, {"cd": InNumPy}, {"cd": cd}, twice=seed % 3 == 0)
