@@ -251,8 +251,6 @@ EXAMPLES: Mapping[str, Term] = {
     "a power several times": power(fn("power", add(mul(r, r), s), Number(-1)), Number(2)),
     "power times base": mul(r, fn("power", r, Number(-1))),
     "product of powers": mul(fn("power", r, Number(4)), fn("power", r, Number(-2))),
-    "fractional power times base": mul(r, fn("power", r, Number(Fraction(-1, 3)))),
-    "product of fractional powers": mul(fn("power", r, Number(Fraction(2, 3))), fn("power", r, Number(-3))),
     "a fractional power several times": mul(*[fn("power", r, Number(Fraction(1, 3)))] * 2),
     "the power of a half is the root": fn("power", r, Number(Fraction(1, 2))),
     "x^(−½) = 1 / sqrt(x)": add(fn("power", r, Number(Fraction(-1, 2))), fn("power", fn("sqrt", r), Number(-1))),
