@@ -168,6 +168,7 @@ class Space:
     axes: tuple[Domain, ...]
     dtype: type
     group: tuple[Action, ...]  # all actions that leave such a tensor unchanged, by rank: the identity first
+    _hash: int
 
     def __init__(self, *axes: Size | Domain, dtype: Any = float, symmetry: Iterable[str] = ()) -> None:
         set_ = super().__setattr__
@@ -178,6 +179,7 @@ class Space:
         stated = (symmetry,) if isinstance(symmetry, str) else tuple(symmetry)
         actions = tuple(parse_symmetry(equation, self.axes, self.dtype) for equation in stated)
         set_("group", close(self.order, actions, stated))
+        set_("_hash", hash(self._key()))  # variables, which have Spaces, are looked up again and again
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Space cannot be changed; make a new one with another {name}")
@@ -208,7 +210,7 @@ class Space:
         return isinstance(other, Space) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild_space, (self.axes, self.dtype, self.symmetry)

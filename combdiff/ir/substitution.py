@@ -13,7 +13,21 @@ from typing import TypeVar
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.domains import Cyclic, Domain
 from combdiff.ir.indices import Delta, delta
-from combdiff.ir.terms import Apply, Lambda, Let, OverIndices, Term, Tuple, Var, composed, fresh, let, mul, total
+from combdiff.ir.terms import (
+    Apply,
+    Lambda,
+    Let,
+    OverIndices,
+    Term,
+    Tuple,
+    Var,
+    composed,
+    fresh,
+    let,
+    mul,
+    remembered,
+    total,
+)
 
 MOST_LEVELS = 50  # of a term that are gone down by calls
 
@@ -58,6 +72,12 @@ def _bound_names(term: Term) -> frozenset[str]:
     if term.bound:
         found.add(frozenset(var.name for var in term.bound))
     return next(iter(found)) if len(found) == 1 else frozenset().union(*found)
+
+
+@remembered
+def _free_names(term: Term) -> frozenset[str]:
+    """The names of the variables that are free in a term."""
+    return frozenset([var.name for var in term.free])
 
 
 class Names:
@@ -176,12 +196,11 @@ class _Substitution:
         return term.with_children(tuple(self.run(child, active) for child in term.children))
 
     def _avoid_capture(self, term: Term, active: dict[Var, Term]) -> tuple[Term, dict[Var, Term]]:
-        incoming = {v.name for t in active.values() for v in t.free}
+        incoming = frozenset[str]().union(*map(_free_names, active.values()))
         clashes = [v for v in term.bound if v.name in incoming]  # of another type, too: a binder binds a name
         if not clashes:
             return term, active
-        taken = incoming | {v.name for v in term.free | frozenset(term.bound)}
-        taken |= {v.name for child in term.children for v in child.free}
+        taken = {v.name for v in (*term.free, *term.bound)}.union(incoming, *map(_free_names, term.children))
         renaming: dict[Var, Term] = {}
         for var in clashes:
             renaming[var] = new = fresh(var, taken)
@@ -191,8 +210,8 @@ class _Substitution:
 
     def _let(self, term: Let, active: dict[Var, Term]) -> Term:
         """Bindings are sequential: rename a bound variable that clashes as its scope begins."""
-        incoming = {v.name for t in active.values() for v in t.free}
-        taken = incoming | {v.name for v in term.bound} | {v.name for t in term.children for v in t.free}
+        incoming = frozenset[str]().union(*map(_free_names, active.values()))
+        taken = {v.name for v in term.bound}.union(incoming, *map(_free_names, term.children))
         scope, bindings = dict(active), []
         for var, value in term.bindings:
             value = self.run(value, scope)

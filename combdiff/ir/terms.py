@@ -153,7 +153,7 @@ class Number(Term):
     def identity(self) -> tuple[object, ...]:
         return _part_identity(self.real), _part_identity(self.imag)
 
-    @property
+    @cached_property
     def exact(self) -> bool:
         """Whether both parts are integers or fractions."""
         return not isinstance(self.real, float) and not isinstance(self.imag, float)
@@ -595,7 +595,7 @@ def _fold(
     """The numbers among the terms combined into one, and the others."""
     constant, rest = start, []
     for term in terms:
-        if not isinstance(term, Number):
+        if type(term) is not Number:
             rest.append(term)
         elif term is not start:
             constant = term if constant is start and term.exact else combine(constant, term)

@@ -10,6 +10,7 @@ not fit raises TypeMismatchError, naming the parts.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from combdiff.errors import TypeMismatchError
 from combdiff.ir.domains import Action, Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
@@ -47,6 +48,7 @@ def is_domain(type_: object) -> bool:
     return isinstance(type_, Range | Cyclic | Symmetric | Real | Whole)
 
 
+@cache
 def scalar(dtype: type) -> Space:
     """The type of a number."""
     return Space(dtype=dtype)

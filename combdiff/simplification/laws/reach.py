@@ -52,7 +52,7 @@ class ReachedLaws:
 @lru_cache(maxsize=256)
 def reached(files: tuple[RuleFile, ...], functions: frozenset[str]) -> ReachedLaws:
     """What holds of terms with these functions; with files of users, which may say anything, all laws."""
-    commands = [(command, _words_of(command)) for file in files for command in file.commands]
+    commands = [each for file in files for each in _with_words(file)]
     laws = [law for _, law in commands if law is not None]
     there, able = set(_in_terms(functions)), set[str]()
     if len(files) > len(BUILT_IN):
@@ -78,6 +78,12 @@ def _in_terms(functions: frozenset[str]) -> Iterator[str]:
         else:
             yield f'"{name}"'
             yield from MATRICES if name in MATRIX_TABLE else FUNCTIONS
+
+
+@lru_cache(maxsize=32)
+def _with_words(file: RuleFile) -> tuple[tuple[Command, LawWords | None], ...]:
+    """The commands of a file, with the words of those that are laws."""
+    return tuple((command, _words_of(command)) for command in file.commands)
 
 
 def _words_of(command: Command) -> LawWords | None:

@@ -229,6 +229,11 @@ def _access(term: Term, colours: Colours) -> _SignedForm:
     assert isinstance(space, Space)
     complex_, name = space.dtype is complex, _tensor_name(tensor)
     plain = [_index_key(argument, colours) for argument in access.arguments]
+    if len(_group(space)) == 1:  # as of most tensors
+        shifted = sum(key[0] == "x" for key in plain)
+        form = Apply(tensor, tuple([_index_form(argument, colours) for argument in access.arguments]))
+        starred = complex_ and starred
+        return _SignedForm(("a", name, shifted, starred, *plain), 1, conj(form) if starred else form)
     minus = [_index_key(affine([(a, -1)]), colours) for a in access.arguments] if _mirrors(space) else plain
     variants = []
     for action in _group(space):
@@ -237,7 +242,7 @@ def _access(term: Term, colours: Colours) -> _SignedForm:
         variants.append((("a", name, shifted, complex_ and starred != action.conjugate, *keys), action))
     key, best = min(variants, key=lambda variant: variant[0])
     both = any(k == key and action.sign != best.sign for k, action in variants)
-    form: Term = Apply(tensor, tuple(_index_form(argument, colours) for argument in _moved(access, best)))
+    form = Apply(tensor, tuple(_index_form(argument, colours) for argument in _moved(access, best)))
     return _SignedForm(key, 0 if both else best.sign, conj(form) if key[3] else form)
 
 
@@ -409,7 +414,7 @@ def _numbered(term: Term, number: int) -> Term:
         children = tuple(rename(child) for child in node.children)
         if isinstance(node, Sum):
             return Sum(tuple(rename(i) for i in node.indices), children[0])  # type: ignore[misc]
-        return node.with_children(children)
+        return node if children == node.children else node.with_children(children)
 
     return rename(term)
 
