@@ -333,6 +333,12 @@ class Plan:
         return "\n".join([*lines, f"peak memory {peak(self)} bytes, arguments not counted"])
 
 
+def reading(step: Step, number: Mapping[int, int] | Sequence[int]) -> Step:
+    """The step with other numbers for its operands."""
+    operands = tuple([number[m] for m in step.operands])
+    return step if operands == step.operands else replace(step, operands=operands)
+
+
 class NewPlan:
     """A plan that becomes another, step by step: the new steps, and the number among them of each old one done so far.
 
@@ -355,7 +361,7 @@ class NewPlan:
 
     def moved(self, step: Step) -> Step:
         """An old step that reads the new ones."""
-        return replace(step, operands=tuple(self.number[m] for m in step.operands))
+        return reading(step, self.number)
 
 
 def step_by_step(plan: Plan, rewrite: Callable[[NewPlan, Step], int]) -> Plan:
@@ -379,9 +385,7 @@ def pruned(plan: Plan) -> Plan:
         if n in needed:
             needed.update(plan.steps[n].operands)
     number = {n: position for position, n in enumerate(sorted(needed))}
-    steps = tuple(
-        replace(plan.steps[n], operands=tuple(number[m] for m in plan.steps[n].operands)) for n in sorted(needed)
-    )
+    steps = tuple(reading(plan.steps[n], number) for n in sorted(needed))
     hints = {number[n]: name for n, name in plan.hints.items() if n in number}
     return replace(plan, steps=steps, results=tuple(number[n] for n in plan.results), hints=hints)
 

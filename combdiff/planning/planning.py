@@ -46,7 +46,7 @@ from combdiff.planning.operations.operation import Step
 from combdiff.planning.operations.reads import Arrange
 from combdiff.planning.operations.words import Pattern
 from combdiff.planning.passes.pipeline import ITERATED, PLANNING, rewritten_by
-from combdiff.planning.plan import Layout, Plan, flops, patterns_of, pruned, with_patterns
+from combdiff.planning.plan import Layout, Plan, flops, patterns_of, pruned, reading, with_patterns
 from combdiff.simplification import without_deltas
 from combdiff.status import stage
 
@@ -243,7 +243,7 @@ def _extract(graph: Graph, chosen: Mapping[int, int], draft: Plan) -> Plan:
     made: dict[Step, int] = {}
     for n in _needed(graph, draft.results, chosen):
         step = _absorbed(graph, graph.steps[n], chosen)
-        step = replace(step, operands=tuple(number[m] for m in step.operands))
+        step = reading(step, number)
         number[n] = made.setdefault(step, len(made))
     hints = {number[m]: name for n, name in draft.hints.items() if (m := chosen.get(n, n)) in number}
     results = tuple(number[chosen.get(n, n)] for n in draft.results)

@@ -31,7 +31,7 @@ from combdiff.planning.operations.reductions import Reduce, ReduceExtreme
 from combdiff.planning.passes.loop_axis import Lane, label_of_operand, label_of_result, lane, place
 from combdiff.planning.passes.loops import Region, in_loops, lane_of_blocks
 from combdiff.planning.passes.summands import in_pairs, passes
-from combdiff.planning.plan import Plan, peak
+from combdiff.planning.plan import Plan, peak, reading
 from combdiff.records import dataclass
 
 LEAST = 1 << 16  # elements of arrays that are worth a loop
@@ -312,7 +312,7 @@ def _sums_in_pairs(plan: Plan, groups: Sequence[Region]) -> tuple[Plan, list[Reg
     group_of = {n: position for position, group in enumerate(groups) for n in group.labels}
     labels: list[dict[int, int]] = [{} for _ in groups]
     for n, old in enumerate(plan.steps):
-        step = replace(old, operands=tuple(number[m] for m in old.operands))
+        step = reading(old, number)
         parts = [(step, tuple(range(len(step.axes))))]
         if n in group_of:
             group, label = group_of[n], groups[group_of[n]].labels[n]

@@ -17,7 +17,7 @@ from combdiff.ir import Function, Lambda, Names, Space, Var
 from combdiff.planning.operations.iterations import Iteration
 from combdiff.planning.operations.leaves import Parameter
 from combdiff.planning.operations.operation import PartialResult, Step
-from combdiff.planning.plan import NewPlan, Plan, pruned, repeated, step_by_step
+from combdiff.planning.plan import NewPlan, Plan, pruned, reading, repeated, step_by_step
 from combdiff.records import dataclass
 
 
@@ -49,7 +49,7 @@ def done_before(plan: Plan) -> Plan:
         number = dict(_captured(step.operation, before, operands))
         for n in found.made:
             made = before.steps[n]
-            number[n] = new.add(replace(made, operands=tuple(number[m] for m in made.operands)))
+            number[n] = new.add(reading(made, number))
         more = (number[n] for n in found.parameters)
         operation = replace(step.operation, system=found.system)
         return new.add(replace(step, operation=operation, operands=(*operands, *more)))

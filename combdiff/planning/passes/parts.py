@@ -21,7 +21,7 @@ from combdiff.planning.operations.operation import Step
 from combdiff.planning.operations.positions import Position
 from combdiff.planning.operations.reads import Read
 from combdiff.planning.operations.words import Pattern
-from combdiff.planning.plan import Plan, rewritten
+from combdiff.planning.plan import Plan, reading, rewritten
 from combdiff.polyhedra import Linear
 from combdiff.records import dataclass
 
@@ -73,7 +73,7 @@ def _with_reads(plan: Plan, reads: Mapping[int, Step]) -> Plan:
             step = reads.get(n, plan.steps[n])
             for m in step.operands:
                 place(m)
-            steps.append(replace(step, operands=tuple(number[m] for m in step.operands)))
+            steps.append(reading(step, number))
             number[n] = len(steps) - 1
 
     for n in range(len(plan.steps)):

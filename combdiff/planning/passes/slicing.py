@@ -22,7 +22,7 @@ from combdiff.ir import extent
 from combdiff.planning.extents import extent_form
 from combdiff.planning.passes.loop_axis import Lane, label_of_operand, label_of_result, lane
 from combdiff.planning.passes.loops import Region, in_loops
-from combdiff.planning.plan import Plan, cost, held, peak, rounds
+from combdiff.planning.plan import Plan, cost, held, peak, reading, rounds
 from combdiff.records import dataclass
 
 CANDIDATES = 8  # arrays whose axes are tried, the largest first
@@ -222,7 +222,7 @@ def _reading(plan: Plan, twice: _Twice, equal: int) -> Plan:
 def _with_copy(plan: Plan, twice: _Twice, copied: int) -> Plan:
     """The plan with a copy of the step that is read along two indices, right behind it, for one of its readers."""
     number = [n + (n > copied) for n in range(len(plan.steps))]
-    steps = [replace(step, operands=tuple(number[m] for m in step.operands)) for step in plan.steps]
+    steps = [reading(step, number) for step in plan.steps]
     steps.insert(copied + 1, steps[copied])
     hints = {number[n]: name for n, name in plan.hints.items()}
     longer = replace(plan, steps=tuple(steps), results=tuple(number[n] for n in plan.results), hints=hints)
