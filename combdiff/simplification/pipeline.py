@@ -71,7 +71,7 @@ from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.extraction import as_real_as, ordered, symbols
 from combdiff.simplification.egraph.programs import ProgramClasses
 from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, unrecorded
-from combdiff.simplification.egraph.saturation import equivalent, normal, simplify, unsaturated
+from combdiff.simplification.egraph.saturation import equivalent, foreseen, normal, simplify, unsaturated
 from combdiff.simplification.egraph.settled import is_settled, multiplied
 from combdiff.simplification.fingerprints import checked
 from combdiff.simplification.laws.loading import load
@@ -125,7 +125,8 @@ def simplify_body(body: Term, rules: tuple[str, ...] = (), *, written_out: bool 
     """
     for_whom = "for a reader" if written_out else "to be differentiated again"
     which = f"{for_whom}, a pair" if paired else for_whom
-    found = body_once(body, rules, which, lambda: _simplified_body(body, rules, written_out, paired))
+    with foreseen(values_of(body)):
+        found = body_once(body, rules, which, lambda: _simplified_body(body, rules, written_out, paired))
     return checked(body, found)
 
 

@@ -9,7 +9,7 @@ import pytest
 from textbook import entries
 
 import combdiff as cd
-from combdiff.ir import Names, Number, Term, Var, add, mul, power
+from combdiff.ir import Names, Number, Space, Term, Var, add, function, mul, power, raised
 from combdiff.simplification import load, pipeline, run_text, symbols
 from combdiff.simplification.egraph import saturation
 from combdiff.simplification.egraph.encoding import Codec
@@ -101,3 +101,13 @@ def test_an_egraph_with_the_laws_of_two_takes_the_place_of_one(monkeypatch: pyte
     assert made > {both.egraph, many.egraph}
     served = [saturation._base_egraph(load(), functions) for functions in (first, second, frozenset(), large)]
     assert served == [both.egraph] * 3 + [many.egraph]
+
+
+def test_an_egraph_for_what_is_foreseen_is_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saturation, "_local", type(saturation._local)())
+    x, rare = Var("x", Space()), frozenset({"exp", "log", "sin", "cos", "inv", "det"})
+    with saturation.foreseen([function("exp", x), raised(x, -1)]):
+        made = saturation._base_egraph(load(), frozenset({"exp"}))
+        assert saturation._base_egraph(load(), frozenset({"power"})) is made
+        assert saturation._base_egraph(load(), rare) is not made
+    assert not saturation._local.foreseen

@@ -95,14 +95,15 @@ def _base_egraph(files: tuple[RuleFile, ...], functions: frozenset[str]) -> Any:
     """An e-graph with the laws that hold of terms with these functions, and perhaps with some that find nothing.
 
     Each is made once per thread, and again when it was used often; callers push and pop. One with the laws of two
-    takes the place of the first where it serves both.
+    takes the place of the first where it serves both; what is `foreseen` counts as the first.
     """
     cache: OrderedDict[_Base, int] = _local.__dict__.setdefault("egraphs", OrderedDict())
     wanted = _Base(files, tuple(TABLE), functions)
     like = [base for base in cache if (base.files, base.table) == (files, wanted.table)]
     found = min((base for base in like if base.serves(wanted)), key=lambda base: len(base.laws.names), default=None)
     if found is None:
-        found = wanted
+        whole = _Base(files, wanted.table, functions | _local.__dict__.get("foreseen", frozenset()))
+        found = wanted = whole if whole.serves(wanted) else wanted
         both = [(base, base.joined(wanted)) for base in like]
         near = [(base, joined) for base, joined in both if joined.serves(base) and joined.serves(wanted)]
         if near:
@@ -165,6 +166,20 @@ def equivalent(
     with session(rules, (one, other), context) as egraph:
         (first, _), (second, _) = Saturation(egraph, (one, other), budget or current(), context).settle()
         return first is second
+
+
+@contextmanager
+def foreseen(terms: Iterable[Term]) -> Iterator[None]:
+    """Within it e-graphs are made for the functions of all of these terms at once, where they then serve each of them.
+
+    To make one takes about as long as to saturate ten short terms.
+    """
+    before = _local.__dict__.get("foreseen", frozenset())
+    _local.foreseen = before | functions_in(*terms)
+    try:
+        yield
+    finally:
+        _local.foreseen = before
 
 
 @contextmanager
