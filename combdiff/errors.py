@@ -78,6 +78,26 @@ def local_name(value: object, outermost: CodeType) -> tuple[int, str] | None:
     return next(((depth, name) for depth, name in enumerate(reversed(names)) if name), None)
 
 
+def was_there(value: object, outermost: CodeType) -> bool:
+    """Whether the user's code had a name for a value before a function was called: a global, one of those around it.
+
+    The function is the outermost in the stack with that code. What functions within have in their closures is theirs,
+    if no variable within holds it.
+    """
+    own = closed = False
+    within = True
+    for frame in _frames():
+        if not is_users(frame.f_code.co_filename):
+            continue
+        held, free = frame.f_locals, {*frame.f_code.co_freevars} if within else set[str]()
+        if _name_within(frame.f_globals, value) or (not within and _name_within(held, value)):
+            return True
+        closed = closed or _name_within({name: held[name] for name in free & held.keys()}, value) is not None
+        own = own or _name_within({name: held[name] for name in held.keys() - free}, value) is not None
+        within = within and frame.f_code is not outermost
+    return closed and not own
+
+
 def _frames() -> Iterator[FrameType]:
     """The frames around the caller, from the inside out."""
     frame: FrameType | None = sys._getframe(2)

@@ -19,7 +19,7 @@ from typing import Any, NoReturn, TypeGuard
 import numpy as np
 
 import combdiff.tracing.arrays as arrays
-from combdiff.errors import TraceError, TypeMismatchError, UnknownAttributeError, UnsupportedError, name_of_value, shown
+from combdiff.errors import TraceError, TypeMismatchError, UnknownAttributeError, UnsupportedError, shown, was_there
 from combdiff.ir import (
     ZERO,
     Apply,
@@ -421,7 +421,7 @@ def lift(value: object) -> Term:
         value = _array_of(value)
     if isinstance(value, np.ndarray):
         _check_plain(value)
-        return _unit_matrix(value) or current("a constant array").constant(value)
+        return _by_its_elements(value) or current("a constant array").constant(value)
     if isinstance(value, numbers.Complex):
         return number_term(_plain(value))
     if isinstance(value, IndexDistance):
@@ -472,13 +472,19 @@ def _check_plain(array: np.ndarray[Any, Any]) -> None:
         )
 
 
-def _unit_matrix(array: np.ndarray[Any, Any]) -> Term | None:
-    """`np.eye(n)` that a program writes in place as (i, j) ↦ δ(i, j); None for another array, or one with a name."""
-    size = array.shape[0] if array.ndim == 2 else 0
-    if size < 2 or array.dtype.kind not in "if" or not np.array_equal(array, np.eye(size)) or name_of_value(array):
+def _by_its_elements(array: np.ndarray[Any, Any]) -> Term | None:
+    """`np.eye(n)` that a program makes as (i, j) ↦ δ(i, j), `np.zeros(n)` and others of one finite number everywhere as
+    i ↦ 0; None for another array, and for one that had a name before."""
+    if not array.size or array.dtype.kind not in "iufc":
         return None
-    i, j = current("a unit matrix").fresh_indices((Range(size), Range(size)))
-    return Lambda((i, j), delta(i, j))
+    first = array.flat[0]
+    is_unit = array.ndim == 2 and array.size > 1 and np.array_equal(array, np.eye(len(array)))
+    is_constant = np.isfinite(first) and (array == first).all() and not (first == 0 and np.signbit(array.real).any())
+    trace = current("a constant array")
+    if not (is_unit or is_constant) or was_there(array, trace.code):
+        return None
+    indices = trace.fresh_indices(map(Range, array.shape))
+    return Lambda(indices, delta(indices[0], indices[-1]) if is_unit else number_term(_plain(first.item())))
 
 
 HANDLERS[np.asarray] = traced

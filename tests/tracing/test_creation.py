@@ -123,3 +123,56 @@ def test_what_is_refused_names_the_users_line(name: str) -> None:
 def test_outside_of_programs_numpy_is_named() -> None:
     with pytest.raises(cd.TraceError, match="outside of a program"):
         cd.eye(3)
+
+
+GAINS, UNIT = np.ones(4), np.eye(4)  # of the surroundings, whose names are shown
+
+
+def doubled(start: Any, x: Any) -> Any:
+    """Outside of the programs that call it: `start` is theirs, or of the surroundings."""
+    return start + 2 * x
+
+
+def closed_over(gain: np.ndarray) -> Callable[[Any], Any]:
+    return lambda x: gain * x
+
+
+tripled, Four = closed_over(np.full(4, 3.0)), cd.Space(4)
+
+
+@pytest.mark.parametrize(
+    ("body", "printed"),
+    [
+        (lambda x: np.concatenate([np.ones(1), x[:-1]]) @ x, "x ↦ Σ_i x[i] ([i ≥ 1] x[i - 1] + [i ≤ 0])"),
+        (lambda x: x @ np.full((4, 4), 0.5) @ x, "x ↦ 1/2 (Σ_j x[j])²"),
+        (lambda x: doubled(np.zeros(4), x).sum(), "x ↦ 2 Σ_i x[i]"),
+        (lambda x: doubled(GAINS, x).sum(), "(x, start) ↦ Σ_i (start[i] + 2 x[i])"),
+        (lambda x: GAINS @ x, "(x, GAINS) ↦ Σ_i GAINS[i] x[i]"),
+        (lambda x: np.einsum("i,i->", GAINS, x), "(x, GAINS) ↦ Σ_i GAINS[i] x[i]"),
+        (lambda x: tripled(x).sum(), "(x, gain) ↦ Σ_i gain[i] x[i]"),
+        (lambda x: x @ UNIT @ x, "(x, UNIT) ↦ Σ_{j,i} UNIT[i,j] x[j] x[i]"),
+        (lambda x: (np.array([2, 2, 2, 2]) * x).sum(), "x ↦ 2 Σ_i x[i]"),
+        (lambda x: np.real(np.full(4, 1j) @ (1j * x)), "x ↦ -Σ_i x[i]"),
+        (lambda x: np.maximum(x, np.full(4, -np.inf)).sum(), "(x, c) ↦ Σ_i max(x[i], c[i])"),
+    ],
+)
+def test_arrays_of_one_number_that_a_program_makes_are_that_number(body: Callable[[Any], Any], printed: str) -> None:
+    def f(x: Four):
+        return body(x)
+
+    program, x = cd.program(f), np.array([0.3, -1.2, 0.7, 2.0])
+    assert str(cd.simplify(program)) == printed
+    np.testing.assert_allclose(program(x), body(x))
+    cd.testing.check_grad(program, "x", x=x)
+
+
+def test_a_variable_that_a_program_begins_with_is_no_constant_of_its_surroundings() -> None:
+    @cd.program
+    def f(x: Four):
+        total, unit = np.zeros(4), np.eye(4)
+        for _ in range(3):
+            total = np.tanh(total + unit @ x)
+        return total, cd.sum(lambda i: cd.constant(unit)[i, i] * x[i])
+
+    assert str(cd.simplify(f)) == "x ↦ (i ↦ tanh(x[i] + tanh(x[i] + tanh(x[i]))), Σ_i x[i])"
+    assert not f.fixed
