@@ -3,7 +3,7 @@
 In: a program and arrays of NumPy, JAX, PyTorch, CuPy or Dask. Out: arrays of the same library.
 
 In the order in which data meets them: `libraries` (whose an array is), `arguments` (what a call gives a program),
-`limits` (memory), `execution` (plans, compiled and kept).
+`limits` (memory), `freed_memory` (what is kept of it between arrays), `execution` (plans, compiled and kept).
 
 Invariant: everything about a call is checked before anything is computed.
 """

@@ -61,6 +61,7 @@ from combdiff.planning import (
 from combdiff.polyhedra import Access, Lookup, check
 from combdiff.records import dataclass
 from combdiff.runtime.arguments import Prepared, bytes_written_out, described, key, memory_order, prepare, unknown_size
+from combdiff.runtime.freed_memory import keep_freed_memory
 from combdiff.runtime.libraries import Library, library_named
 from combdiff.runtime.limits import check_available, fitted, parse_limit
 from combdiff.stability import stable
@@ -504,6 +505,7 @@ def _compiled(request: _PlanRequest) -> Callable[..., Any]:
     planned, backend = _within(request), request.backend
     if backend in ("numpy", "torch"):
         check_available(planned, request.copies)
+        keep_freed_memory()
     text = plan_source(planned, "program", backend)
     # Named like this module, the text counts as combdiff's own when an error looks for the user's line. What names no
     # module is looked for in every module that is loaded, each time Dask makes a name of a function; one that cannot
