@@ -1,6 +1,6 @@
 """Chains of element-wise steps, evaluated block by block, so that what lies between them stays in the cache.
 
-    t = np.sin(x);  s = t * y;  r = s + z          for start in range(0, n, 16384):
+    t = np.sin(x);  s = t * y;  r = s + z          for start in range(0, n, 32768):
                                                        t = np.sin(x[start:stop]);  s = t * y[start:stop];  …
                                                        r[start:stop] = s + z[start:stop]
 
@@ -34,9 +34,9 @@ from combdiff.planning.passes.summands import in_pairs, passes
 from combdiff.planning.plan import Plan, peak, reading
 from combdiff.records import dataclass
 
-LEAST = 1 << 16  # elements of arrays that are worth a loop
-BLOCK = 1 << 14  # elements of an array in a block, in the mean: a few fit a second-level cache, and malloc keeps them
-OWN = 4 * BLOCK * ITEM_BYTES[float]  # bytes of the blocks of a loop, for which it may take more memory than without
+LEAST = 1 << 17  # elements of arrays that are worth a loop
+BLOCK = 1 << 15  # elements of an array in a block, in the mean: a few fit a second-level cache
+OWN = 2 * BLOCK * ITEM_BYTES[float]  # bytes of the blocks of a loop, for which it may take more memory than without
 BOXES = 8  # times as many elements of a block where conditions are met box by box, which takes some time in each block
 RUN = 1 << 7  # elements of a block along its last axis, where NumPy goes through that axis at once
 SPILLED = 1 << 17  # elements of the widest array in a block, at most
