@@ -473,18 +473,21 @@ def _check_plain(array: np.ndarray[Any, Any]) -> None:
 
 
 def _by_its_elements(array: np.ndarray[Any, Any]) -> Term | None:
-    """`np.eye(n)` that a program makes as (i, j) ↦ δ(i, j), `np.zeros(n)` and others of one finite number everywhere as
-    i ↦ 0; None for another array, and for one that had a name before."""
-    if not array.size or array.dtype.kind not in "iufc":
+    """What a program makes as (i, j) ↦ 3 δ(i, j), `3 * np.eye(n)`, or of one number everywhere as i ↦ 0, `np.zeros(n)`.
+
+    None for another array, and for one that had a name before.
+    """
+    if not array.size or array.dtype.kind not in "iufc" or not np.isfinite(array.flat[0]):
         return None
     first = array.flat[0]
-    is_unit = array.ndim == 2 and array.size > 1 and np.array_equal(array, np.eye(len(array)))
-    is_constant = np.isfinite(first) and (array == first).all() and not (first == 0 and np.signbit(array.real).any())
+    may_be_unit = array.ndim == 2 and array.size > 1 and first and not array.flat[1]
+    is_unit = may_be_unit and np.array_equal(array, first * np.eye(len(array)))
+    is_constant = (array == first).all() and not (first == 0 and np.signbit(array.real).any())
     trace = current("a constant array")
     if not (is_unit or is_constant) or was_there(array, trace.code):
         return None
-    indices = trace.fresh_indices(map(Range, array.shape))
-    return Lambda(indices, delta(indices[0], indices[-1]) if is_unit else number_term(_plain(first.item())))
+    indices, number = trace.fresh_indices(map(Range, array.shape)), number_term(_plain(first.item()))
+    return Lambda(indices, mul(number, delta(indices[0], indices[-1])) if is_unit else number)
 
 
 HANDLERS[np.asarray] = traced

@@ -151,6 +151,7 @@ tripled, Four = closed_over(np.full(4, 3.0)), cd.Space(4)
         (lambda x: np.einsum("i,i->", GAINS, x), "(x, GAINS) ↦ Σ_i GAINS[i] x[i]"),
         (lambda x: tripled(x).sum(), "(x, gain) ↦ Σ_i gain[i] x[i]"),
         (lambda x: x @ UNIT @ x, "(x, UNIT) ↦ Σ_{j,i} UNIT[i,j] x[j] x[i]"),
+        (lambda x: x @ (np.eye(4) / 2) @ x, "x ↦ 1/2 Σ_j x[j]²"),
         (lambda x: (np.array([2, 2, 2, 2]) * x).sum(), "x ↦ 2 Σ_i x[i]"),
         (lambda x: np.real(np.full(4, 1j) @ (1j * x)), "x ↦ -Σ_i x[i]"),
         (lambda x: np.maximum(x, np.full(4, -np.inf)).sum(), "(x, c) ↦ Σ_i max(x[i], c[i])"),
