@@ -164,9 +164,14 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool, pair
 
     body = _named_in_order(saturated(body))
     stage("looking for sums that vanish")
+
+    def without_zeros(body: Term) -> Term:
+        return without_vanishing_sums(body, lambda term: _written_out(saturated(term), rules, equations))
+
     with unrecorded(), gathered():
-        found = without_vanishing_sums(body, lambda term: _written_out(saturated(term), rules, equations))
-        found = with_divided_differences(found, lambda term: _simplify_number(term, rules, {}))
+        found = without_zeros(body)
+        divided = with_divided_differences(found, lambda term: _simplify_number(term, rules, {}))
+        found = found if divided is found else without_zeros(divided)
     if found is not body:
         note(lambda: State(VANISHED, averaged_again(found)))
         body = saturated(found)

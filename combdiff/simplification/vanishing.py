@@ -2,10 +2,12 @@
 
     z̄[i,j] = p[i,j] (Σ_k y[i,k]) / Σ_k p[i,k] − y[i,j]   in   … Σ_j z̄[i,j] …     →     … 0 …
     t[i] = x[i] − (Σ_j x[j])/n,  z̄[i] = g[i]/r − c t[i]   in   … Σ_i z̄[i] …     →     … Σ_i g[i]/r …
+    t[i,j] = X[i,j] − (Σ_k X[k,j])/n   in   Σ_{i,j,k,l} t[i,j] A[j,k] t[l,k] B[l]     →     0
 
 The laws see a definition by its name alone, where it is used. What a softmax or a variance does not depend on (a number
 that is added to all of its arguments) has such a Σ for its derivative. A Σ that is not 0 shows it at a random point
-(see `fingerprints`), so that the laws are asked of the few others alone, with the definitions written out.
+(see `fingerprints`), so that the laws are asked of the few others alone, with the definitions written out. Where one
+factor alone has an index, its own Σ is asked about, once for all products that it stands in.
 
 Invariant: a Σ is left out only where the laws find it to be 0.
 """
@@ -23,6 +25,7 @@ from combdiff.ir import (
     Sum,
     Term,
     Var,
+    add,
     factors_beside,
     factors_of,
     items_of,
@@ -37,12 +40,14 @@ from combdiff.ir import (
 )
 from combdiff.simplification.egraph.extraction import symbols
 from combdiff.simplification.fingerprints import over_its_indices, seeming_zero
+from combdiff.simplification.normal_form.lengths import is_negative
 
 MOST_SHORT = 8  # symbols of a definition that is written out beside the sums that read it: Σ_j p[i,j]
 
 
 def without_vanishing_sums(body: Term, settled: Callable[[Term], Term]) -> Term:
     """A let program with 0 for every Σ over definitions that `settled` finds to be 0 where they are written out."""
+    body = _without_centred_sums(body, settled)
     definitions = dict(split(body)[0])
     nodes = dict.fromkeys(node for value in values_of(body) for node in subterms(value) if isinstance(node, Sum))
     added = {node: _by_terms(node, definitions) for node in nodes}
@@ -58,6 +63,56 @@ def without_vanishing_sums(body: Term, settled: Callable[[Term], Term]) -> Term:
         if node not in zeros and len(left) == 1 < len(added[node]):
             zeros[node] = left[0]
     return with_replaced(body, zeros) if zeros else body
+
+
+def _without_centred_sums(body: Term, settled: Callable[[Term], Term]) -> Term:
+    """The program with 0 for every Σ along an axis along which the one factor that has it is 0 in the mean."""
+    centred = _Centred(dict(split(body)[0]), settled)
+    nodes = dict.fromkeys(node for value in values_of(body) for node in subterms(value) if isinstance(node, Sum))
+    zero = [node for node in nodes if any(centred.vanishes(node.body, index) for index in node.indices)]
+    return with_replaced(body, dict.fromkeys(zero, ZERO)) if zero else body
+
+
+class _Centred:
+    """Which sums are 0 whatever stands beside them, as those of what is left of data after their mean."""
+
+    def __init__(self, definitions: Mapping[Var, Term], settled: Callable[[Term], Term]) -> None:
+        self.definitions = definitions
+        self.settled = settled
+        self.known: dict[tuple[Term, Term | int], bool] = {}
+
+    def vanishes(self, term: Term, index: Var) -> bool:
+        """Whether the sum of a product over an index is 0 as that of its one factor with the index is."""
+        reading = [factor for factor in factors_of(term) if index in factor.free]
+        if len(reading) != 1:
+            return False
+        (factor,) = reading
+        if isinstance(factor, Sum):
+            return index not in factor.indices and self.vanishes(factor.body, index)
+        if isinstance(factor, Add):
+            return all(self.vanishes(part, index) for part in factor.terms) or self._cancels(factor, index)
+        if not isinstance(factor, Apply) or not isinstance(factor.function, Var):
+            return False
+        axes = [n for n, argument in enumerate(factor.arguments) if index in argument.free]
+        return len(axes) == 1 and factor.arguments[axes[0]] is index and self._along(factor.function, axes[0], index)
+
+    def _along(self, var: Var, axis: int, index: Var) -> bool:
+        """Whether a definition is 0 in the mean along an axis, which an index goes along."""
+        value = self.definitions.get(var)
+        if not isinstance(value, Lambda) or axis >= len(value.parameters) or value.parameters[axis].type != index.type:
+            return False
+        if (var, axis) not in self.known:
+            self.known[var, axis] = self.vanishes(value.body, value.parameters[axis])
+        return self.known[var, axis]
+
+    def _cancels(self, difference: Add, index: Var) -> bool:
+        """Whether the sums of the terms of a difference cancel."""
+        if len({is_negative(term) for term in difference.terms}) == 1:
+            return False
+        if (difference, index) not in self.known:
+            sums = add(*(total((index,), term) for term in difference.terms))
+            self.known[difference, index] = elements(self.settled(over_its_indices(sums))) is ZERO
+        return self.known[difference, index]
 
 
 def _by_terms(node: Sum, definitions: Mapping[Var, Term]) -> tuple[Sum, ...]:
@@ -94,6 +149,8 @@ def _leading_to_sums(product: Term, definitions: Mapping[Var, Term]) -> set[Var]
     """The definitions among the factors of a product that are sums, or have such factors; these too."""
     found: set[Var] = set()
     for factor in factors_of(product):
+        if isinstance(factor, Sum):
+            found |= _leading_to_sums(factor.body, definitions)
         var = factor.function if isinstance(factor, Apply) else None
         if isinstance(var, Var) and isinstance(value := definitions.get(var), Lambda):
             added = [term for each in factors_of(value.body) if isinstance(each, Add) for term in each.terms]

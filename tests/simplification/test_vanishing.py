@@ -157,3 +157,39 @@ def test_of_a_sum_over_a_definition_the_terms_that_vanish_are_left_out(program: 
     spaces = {parameter.name: parameter.type.axes for parameter in program.parameters}
     arrays = {name: RANDOM.normal(size=[shapes[str(axis.size)] for axis in axes]) for name, axes in spaces.items()}
     assert cd.testing.check_grad(program, "x", **arrays) < 1e-6
+
+
+@pytest.mark.parametrize("size", ["n", 4, 30])
+def test_deviations_from_a_mean_sum_up_to_nothing(size: str | int) -> None:
+    """Of sizes that are numbers, too, where 30 is as much as n is elsewhere."""
+
+    @cd.program
+    def deviation(x: cd.Space(size), y: cd.Space(size)):
+        return (x - x.mean()).sum() + x @ y
+
+    @cd.program
+    def from_another(x: cd.Space(size), y: cd.Space(size)):
+        return (x - y.mean()).sum()
+
+    assert str(cd.simplify(deviation)) == "(x, y) ↦ Σ_j x[j] y[j]"
+    x, y = RANDOM.normal(size=(2, 4 if size == "n" else size))
+    np.testing.assert_allclose(cd.simplify(from_another)(x, y), x.sum() - y.sum(), atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [("n", "d"), (7, 4)])
+@pytest.mark.thorough
+def test_means_of_centred_data_vanish_inside_of_long_products(shape: tuple[Any, Any]) -> None:
+    """In the gradient of what principal components leave, sums over pairs of vectors would each have their mean."""
+
+    @cd.program
+    def left(X: cd.Space(*shape)):
+        centred = X - X.mean(axis=0)
+        V = np.linalg.eigh(centred.T @ centred)[1]
+        rest = centred - centred @ V[:, -2:] @ V[:, -2:].T
+        return (rest**2).sum()
+
+    assert str(cd.grad(left)).count("/ n" if shape[0] == "n" else "1/7") == 1  # in the mean that is subtracted
+    assert cd.testing.check_grad(left, "X", X=RANDOM.normal(size=(7, 4))) < 1e-6
+    product = cd.hvp(left)(X := RANDOM.normal(size=(7, 4)), V := RANDOM.normal(size=(7, 4)))
+    beside = [cd.grad(left)(X + step * V) for step in (1e-5, -1e-5)]
+    np.testing.assert_allclose(product, (beside[0] - beside[1]) / 2e-5, rtol=1e-4, atol=1e-4)
