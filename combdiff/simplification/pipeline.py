@@ -164,14 +164,8 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool, pair
 
     body = _named_in_order(saturated(body))
     stage("looking for sums that vanish")
-
-    def without_zeros(body: Term) -> Term:
-        return without_vanishing_sums(body, lambda term: _written_out(saturated(term), rules, equations))
-
     with unrecorded(), gathered():
-        found = without_zeros(body)
-        divided = with_divided_differences(found, lambda term: _simplify_number(term, rules, {}))
-        found = found if divided is found else without_zeros(divided)
+        found = _without_zeros(body, rules, lambda term: _written_out(saturated(term), rules, equations))
     if found is not body:
         note(lambda: State(VANISHED, averaged_again(found)))
         body = saturated(found)
@@ -194,6 +188,13 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool, pair
     limits = " and ".join(dict.fromkeys(limit for limit, _ in stops))
     note(lambda: State(f"{WRITTEN_OUT}{f', of the forms found within {limits}' if limits else ''}", found))
     return found
+
+
+def _without_zeros(body: Term, rules: tuple[str, ...], settled: Callable[[Term], Term]) -> Term:
+    """A let program without sums that vanish, in what divided differences leave, too."""
+    found = without_vanishing_sums(body, settled)
+    divided = with_divided_differences(found, lambda term: _simplify_number(term, rules, {}))
+    return found if divided is found else without_vanishing_sums(divided, settled)
 
 
 def _written_out(body: Term, rules: tuple[str, ...], equations: _Equations) -> Term:
