@@ -326,11 +326,6 @@ def smeared(x: Vector, A: Matrix, B: Matrix, C: Matrix):
     return t @ t
 
 
-def log_shares(x: Matrix, y: Matrix):
-    z = x - x.max(axis=1, keepdims=True)
-    return (y * z).sum() - (y.sum(axis=1) * np.log(np.exp(z).sum(axis=1))).sum()
-
-
 def layer_norm(x: Matrix, y: Matrix):
     centred = x - x.mean(axis=1, keepdims=True)
     return (y * centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5)).sum()
@@ -460,7 +455,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "networks joined": (common_factors, "joined_networks", lambda term: term, form),
     "sums of transposes": (definitions, "with_transposes_joined", lambda term: term, squared_form),
     "sums opened": (pipeline, "with_sums_opened", lambda body: body, waves),
-    "connected networks": (saturation, "normalise", lambda term, names: term, log_shares),
+    "connected networks": (saturation, "normalise", lambda term, names: term, doubled),
     "symmetries of tensors": (Codec, "tensor_laws", lambda self: "", diagonal),
     "common factors": (pipeline, "factored", lambda value, **_: value, form),
     "bindings that are real": (pipeline, "where_real", lambda var, value, *_: (var, value), rayleigh),
