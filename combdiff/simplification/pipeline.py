@@ -125,9 +125,12 @@ def simplify_body(body: Term, rules: tuple[str, ...] = (), *, written_out: bool 
     """
     for_whom = "for a reader" if written_out else "to be differentiated again"
     which = f"{for_whom}, a pair" if paired else for_whom
-    with foreseen(values_of(body)):
-        found = body_once(body, rules, which, lambda: _simplified_body(body, rules, written_out, paired))
-    return checked(body, found)
+
+    def simplified() -> Term:
+        with foreseen(values_of(body)):
+            return _simplified_body(body, rules, written_out, paired)
+
+    return checked(body, body_once(body, rules, which, simplified))
 
 
 def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool, paired: bool) -> Term:

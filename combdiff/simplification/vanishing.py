@@ -49,7 +49,7 @@ def without_vanishing_sums(body: Term, settled: Callable[[Term], Term]) -> Term:
     """A let program with 0 for every Σ over definitions that `settled` finds to be 0 where they are written out."""
     body = _without_centred_sums(body, settled)
     definitions = dict(split(body)[0])
-    nodes = dict.fromkeys(node for value in values_of(body) for node in subterms(value) if isinstance(node, Sum))
+    nodes = _sums_in(body)
     added = {node: _by_terms(node, definitions) for node in nodes}
     every = dict.fromkeys(each for node in nodes for each in (node, *added[node]))
     sums = {node: leading for node in every if (leading := _leading_to_sums(node.body, definitions))}
@@ -65,10 +65,15 @@ def without_vanishing_sums(body: Term, settled: Callable[[Term], Term]) -> Term:
     return with_replaced(body, zeros) if zeros else body
 
 
+def _sums_in(body: Term) -> dict[Sum, None]:
+    """The Σ's in the values of a let program, each once, in their order."""
+    return dict.fromkeys(node for value in values_of(body) for node in subterms(value) if isinstance(node, Sum))
+
+
 def _without_centred_sums(body: Term, settled: Callable[[Term], Term]) -> Term:
     """The program with 0 for every Σ along an axis along which the one factor that has it is 0 in the mean."""
     centred = _Centred(dict(split(body)[0]), settled)
-    nodes = dict.fromkeys(node for value in values_of(body) for node in subterms(value) if isinstance(node, Sum))
+    nodes = _sums_in(body)
     zero = [node for node in nodes if any(centred.vanishes(node.body, index) for index in node.indices)]
     return with_replaced(body, dict.fromkeys(zero, ZERO)) if zero else body
 
