@@ -52,7 +52,8 @@ def without_vanishing_sums(body: Term, settled: Callable[[Term], Term]) -> Term:
     nodes = _sums_in(body)
     added = {node: _by_terms(node, definitions) for node in nodes}
     every = dict.fromkeys(each for node in nodes for each in (node, *added[node]))
-    sums = {node: leading for node in every if (leading := _leading_to_sums(node.body, definitions))}
+    leading = _leading_to_sums(definitions)
+    sums = {node: read for node in every if (read := _read(node.body, leading))}
     zeros: dict[Term, Term] = {}
     for node in seeming_zero(list(sums), definitions):
         written = put_back(node, _opened(sums[node], definitions))
@@ -140,7 +141,7 @@ def _inner(value: Term | None) -> Term | None:
     return value.body if isinstance(value, Lambda) else None
 
 
-def _opened(leading: set[Var], definitions: Mapping[Var, Term]) -> dict[Var, Term]:
+def _opened(leading: frozenset[Var], definitions: Mapping[Var, Term]) -> dict[Var, Term]:
     """The values of definitions, with short ones that they read written out in them, too."""
     read = {var for each in leading for var in definitions[each].free}
     found: dict[Var, Term] = {}
@@ -150,18 +151,26 @@ def _opened(leading: set[Var], definitions: Mapping[Var, Term]) -> dict[Var, Ter
     return found
 
 
-def _leading_to_sums(product: Term, definitions: Mapping[Var, Term]) -> set[Var]:
-    """The definitions among the factors of a product that are sums, or have such factors; these too."""
-    found: set[Var] = set()
+def _leading_to_sums(definitions: Mapping[Var, Term]) -> dict[Var, frozenset[Var]]:
+    """For each definition with a sum among its factors, or with factors that have: itself and those on the way."""
+    found: dict[Var, frozenset[Var]] = {}
+    for var, value in definitions.items():
+        if isinstance(value, Lambda):
+            added = [term for each in factors_of(value.body) if isinstance(each, Add) for term in each.terms]
+            inside = frozenset().union(*(_read(each, found) for each in (value.body, *added)))
+            if inside or added:
+                found[var] = inside | {var}
+    return found
+
+
+def _read(product: Term, leading: Mapping[Var, frozenset[Var]]) -> frozenset[Var]:
+    """The definitions that lead from the factors of a product to sums."""
+    found: frozenset[Var] = frozenset()
     for factor in factors_of(product):
         if isinstance(factor, Sum):
-            found |= _leading_to_sums(factor.body, definitions)
-        var = factor.function if isinstance(factor, Apply) else None
-        if isinstance(var, Var) and isinstance(value := definitions.get(var), Lambda):
-            added = [term for each in factors_of(value.body) if isinstance(each, Add) for term in each.terms]
-            inside = set().union(*(_leading_to_sums(each, definitions) for each in (value.body, *added)))
-            if inside or added:
-                found |= {*inside, var}
+            found |= _read(factor.body, leading)
+        elif isinstance(factor, Apply) and isinstance(factor.function, Var):
+            found |= leading.get(factor.function, frozenset())
     return found
 
 
