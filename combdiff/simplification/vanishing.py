@@ -21,6 +21,7 @@ from combdiff.ir import (
     Add,
     Apply,
     Lambda,
+    Names,
     Replacing,
     Sum,
     Term,
@@ -40,43 +41,42 @@ from combdiff.ir import (
 )
 from combdiff.simplification.egraph.extraction import symbols
 from combdiff.simplification.fingerprints import over_its_indices, seeming_zero
+from combdiff.simplification.normal_form.expansion import multiplied_out
 from combdiff.simplification.normal_form.lengths import is_negative
 
 MOST_SHORT = 8  # symbols of a definition that is written out beside the sums that read it: Σ_j p[i,j]
+MOST_STEPS = (
+    2  # from definition to definition that are written out: each sum of a network would have all layers before it
+)
 
 
 def without_vanishing_sums(body: Term, settled: Callable[[Term], Term]) -> Term:
     """A let program with 0 for every Σ over definitions that `settled` finds to be 0 where they are written out."""
-    body = _without_centred_sums(body, settled)
     definitions = dict(split(body)[0])
+    centred = _Centred(definitions, settled)
     nodes = _sums_in(body)
     added = {node: _by_terms(node, definitions) for node in nodes}
     every = dict.fromkeys(each for node in nodes for each in (node, *added[node]))
+    zeros = {node for node in every if centred.makes_zero(node)}
     leading = _leading_to_sums(definitions)
-    sums = {node: read for node in every if (read := _read(node.body, leading))}
-    zeros: dict[Term, Term] = {}
-    for node in seeming_zero(list(sums), definitions):
+    sums = {node: _read(node.body, leading) for node in every if node not in zeros}
+    cancelling = [node for node, read in sums.items() if read or any(isinstance(f, Add) for f in factors_of(node.body))]
+    for node in seeming_zero(cancelling, definitions):
         written = put_back(node, _opened(sums[node], definitions))
+        written = multiplied_out(written, Names(written))
         if elements(settled(over_its_indices(written))) is ZERO:
-            zeros[node] = ZERO
+            zeros.add(node)
+    replacement: dict[Term, Term] = dict.fromkeys(zeros, ZERO)
     for node in nodes:
         left = [each for each in added[node] if each not in zeros]
         if node not in zeros and len(left) == 1 < len(added[node]):
-            zeros[node] = left[0]
-    return with_replaced(body, zeros) if zeros else body
+            replacement[node] = left[0]
+    return with_replaced(body, replacement) if replacement else body
 
 
 def _sums_in(body: Term) -> dict[Sum, None]:
     """The Σ's in the values of a let program, each once, in their order."""
     return dict.fromkeys(node for value in values_of(body) for node in subterms(value) if isinstance(node, Sum))
-
-
-def _without_centred_sums(body: Term, settled: Callable[[Term], Term]) -> Term:
-    """The program with 0 for every Σ along an axis along which the one factor that has it is 0 in the mean."""
-    centred = _Centred(dict(split(body)[0]), settled)
-    nodes = _sums_in(body)
-    zero = [node for node in nodes if any(centred.vanishes(node.body, index) for index in node.indices)]
-    return with_replaced(body, dict.fromkeys(zero, ZERO)) if zero else body
 
 
 class _Centred:
@@ -86,6 +86,10 @@ class _Centred:
         self.definitions = definitions
         self.settled = settled
         self.known: dict[tuple[Term, Term | int], bool] = {}
+
+    def makes_zero(self, node: Sum) -> bool:
+        """Whether a Σ goes along an axis along which the one factor that has it is 0 in the mean."""
+        return any(self.vanishes(node.body, index) for index in node.indices)
 
     def vanishes(self, term: Term, index: Var) -> bool:
         """Whether the sum of a product over an index is 0 as that of its one factor with the index is."""
@@ -152,14 +156,16 @@ def _opened(leading: frozenset[Var], definitions: Mapping[Var, Term]) -> dict[Va
 
 
 def _leading_to_sums(definitions: Mapping[Var, Term]) -> dict[Var, frozenset[Var]]:
-    """For each definition with a sum among its factors, or with factors that have: itself and those on the way."""
-    found: dict[Var, frozenset[Var]] = {}
+    """For each definition with a sum among its factors, or with factors that have: itself and the next on the way."""
+    products: dict[Var, tuple[Term, ...]] = {}
     for var, value in definitions.items():
         if isinstance(value, Lambda):
             added = [term for each in factors_of(value.body) if isinstance(each, Add) for term in each.terms]
-            inside = frozenset().union(*(_read(each, found) for each in (value.body, *added)))
-            if inside or added:
-                found[var] = inside | {var}
+            products[var] = (value.body, *added)
+    found: dict[Var, frozenset[Var]] = {}
+    for _ in range(MOST_STEPS):
+        inside = {var: frozenset().union(*(_read(each, found) for each in parts)) for var, parts in products.items()}
+        found = {var: read | {var} for var, read in inside.items() if read or len(products[var]) > 1}
     return found
 
 

@@ -7,12 +7,12 @@ waits for it.
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from calls import Calls
 from latency import derivatives
 
 import combdiff as cd
@@ -52,13 +52,9 @@ COSTS: dict[str, tuple[int, int, int]] = {
 }
 
 
-class TooDear(Exception):
-    """A derivation that called more functions than it may."""
-
-
 def counted(derive: Callable[[], Any], most: float = float("inf")) -> tuple[int, int, int]:
     """The rows, the terms and the calls of a derivation, which is stopped where it calls more functions than `most`."""
-    rows = terms = calls = 0
+    rows = terms = 0
     saturate, make = Saturation._saturate, _Interning.__call__
 
     def saturated(self: Saturation) -> str:
@@ -72,25 +68,14 @@ def counted(derive: Callable[[], Any], most: float = float("inf")) -> tuple[int,
         terms += 1
         return make(cls, *arguments, **named)
 
-    def called(frame: Any, event: str, _: Any) -> None:
-        nonlocal calls
-        if event == "call":
-            calls += 1
-            if calls > most:
-                sys.setprofile(None)
-                raise TooDear(f"more than {most:.0f} calls, the last of {frame.f_code.co_qualname}")
-
     memory.forget()
     gc.collect()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Saturation, "_saturate", saturated)
         patch.setattr(_Interning, "__call__", made)
-        try:
-            sys.setprofile(called)
+        with Calls(most) as calls:
             derive()
-        finally:
-            sys.setprofile(None)
-    return rows, terms, calls
+    return rows, terms, calls.count
 
 
 CASES = [pytest.param(name, marks=pytest.mark.thorough if cost[1] > DEAR else ()) for name, cost in COSTS.items()]

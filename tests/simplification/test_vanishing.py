@@ -193,3 +193,60 @@ def test_means_of_centred_data_vanish_inside_of_long_products(shape: tuple[Any, 
     product = cd.hvp(left)(X := RANDOM.normal(size=(7, 4)), V := RANDOM.normal(size=(7, 4)))
     beside = [cd.grad(left)(X + step * V) for step in (1e-5, -1e-5)]
     np.testing.assert_allclose(product, (beside[0] - beside[1]) / 2e-5, rtol=1e-4, atol=1e-4)
+
+
+def test_a_sum_that_became_one_of_its_terms_is_not_taken_for_zero() -> None:
+    """Of the sums of a layer's terms the one of what is centred is 0, and the next layer has the other for a term."""
+
+    def network(x: Any, P: Any, V: Any) -> Any:
+        def standardised(z: Any) -> Any:
+            t = z - z.mean(axis=1, keepdims=True)
+            return t / np.sqrt((t * t).mean(axis=1, keepdims=True) + 1)
+
+        for layer in range(2):
+            x = x + P @ standardised(x)
+            x = x + np.maximum(standardised(x) @ V[layer], 0)
+        return (x**2).sum()
+
+    @cd.program
+    def traced(x: cd.Space("t", "d"), P: cd.Space("t", "t"), V: cd.Space(2, "d", "d")):
+        return network(x, P, V)
+
+    arrays = [RANDOM.normal(size=shape) for shape in ((3, 4), (3, 3), (2, 4, 4))]
+    np.testing.assert_allclose(cd.simplify(traced)(*arrays), network(*arrays))
+
+
+def test_what_is_left_beside_a_projection_is_orthogonal_to_it() -> None:
+    """The sums of a product that is multiplied out cancel, whether its factors have names or not."""
+
+    @cd.program
+    def beside(x: cd.Space("n"), y: cd.Space("n")):
+        return np.exp(y.sum()) * (x @ (y - x * (x @ y) / (x @ x)))
+
+    @cd.program
+    def beside_layers(x: cd.Space("n"), y: cd.Space("n"), A: cd.Space("n", "n")):
+        z = np.tanh(A @ np.tanh(A @ x))
+        return z @ (y - z * (z @ y) / (z @ z)) + x @ x
+
+    assert str(cd.simplify(beside)) == "(x, y) ↦ 0"
+    assert str(cd.simplify(beside_layers)) == "(x, y, A) ↦ Σ_j x[j]²"
+
+
+def test_sums_cancel_with_those_of_their_terms() -> None:
+    """Each Σ has an index of its own, so that the laws alone do not see it."""
+
+    @cd.program
+    def cancelled(x: cd.Space("n"), y: cd.Space("n")):
+        return x.sum() + y.sum() - (x + y).sum()
+
+    @cd.program
+    def left(X: cd.Space("m", "n"), Y: cd.Space("m", "n")):
+        return (X + Y).sum(axis=1) - Y.sum(axis=1)
+
+    @cd.program
+    def centred(X: cd.Space("m", "n"), Y: cd.Space("m", "n")):
+        return (X + Y - (X + Y).mean(axis=1, keepdims=True)).sum(axis=1)
+
+    assert str(cd.simplify(cancelled)) == "(x, y) ↦ 0"
+    assert str(cd.simplify(left)) == "(X, Y) ↦ i ↦ Σ_j X[i,j]"
+    assert str(cd.simplify(centred)) == "(X, Y) ↦ i<m ↦ 0"

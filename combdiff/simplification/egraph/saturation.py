@@ -49,6 +49,7 @@ from combdiff.simplification.laws.reach import FRACTIONAL, ReachedLaws, reached
 from combdiff.simplification.laws.syntax import run_text
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise, without_deltas_and_ends
+from combdiff.simplification.normal_form.expansion import with_sums_cancelled
 
 # Bounded repeats, not `saturate`: a class that contains itself (x = 1·x) can make egglog rebuild a container for ever.
 APPLIED = "(repeat 3 (run units) (repeat 2 (run facts)) (run collect)) (run laws)"
@@ -368,8 +369,8 @@ class Saturation:
         return _cheapest((named, found, written), (found, written), self.context, self.forms)
 
     def named(self, term: Term) -> Term:
-        """A term in contraction normal form with canonical names."""
-        return canonical(normalise(term, self.names), self.forms)
+        """A term in contraction normal form with canonical names, what cancels within sums left out."""
+        return canonical(normalise(with_sums_cancelled(term, self.names), self.names), self.forms)
 
     def _limit(self, size: float) -> str:
         """The budget that is spent, in words; empty while none is."""

@@ -1,6 +1,7 @@
-"""The coefficients of δ's, each bound to a name.
+"""The coefficients of δ's, and what is added to δ's, each bound to a name.
 
     t̄[d] = δ(d, 0)·r·(1 − t[0]) − δ(d, 0)·r·t[0]        becomes   c = r·(1 − t[0]) − r·t[0]  and  t̄[d] = δ(d, 0)·c
+    X̄[d,e] = 2 δ(d, e) − Σ_k A[e,k] X[k,d]              becomes   c[d,e] = −Σ_k A[e,k] X[k,d]  and  2 δ(d, e) + c[d,e]
 
 A value that holds a δ is put where it is used, for a Σ there to take the δ. Its coefficient would go along: twice where
 the value is used twice, and after n steps of a loop 2ⁿ times. Bound it is computed once, however often the δ is taken.
@@ -47,7 +48,7 @@ class Coefficients:
         self.bound: list[tuple[Var, Term]] = []
 
     def apart(self, value: Term, name: Var) -> Term:
-        """The value with the long coefficients of its δ's bound, under names like the one given."""
+        """The value with the long coefficients of its δ's, and its long terms without δ, bound to names like that."""
         body = value.body if isinstance(value, Lambda) else value
         if symbols(body) <= MOST_REPEATED or not offers_delta(body):
             return value
@@ -66,7 +67,7 @@ class Coefficients:
         )
 
     def _product(self, guards: Sequence[Term], coefficient: Term, name: Var) -> Term:
-        if any(map(offers_delta, guards)) and symbols(coefficient) > MOST_REPEATED:
+        if (not guards or any(map(offers_delta, guards))) and symbols(coefficient) > MOST_REPEATED:
             coefficient = self._named(coefficient, guards, name)
         return mul(*guards, coefficient)
 

@@ -27,6 +27,7 @@ from combdiff.ir import (
     Names,
     Number,
     Primitive,
+    Replacing,
     Sum,
     Term,
     Var,
@@ -44,6 +45,7 @@ from combdiff.ir import (
     subterms,
     total,
 )
+from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
 
 HALF = Number(Fraction(1, 2))
@@ -162,6 +164,29 @@ def multiplied_out(term: Term, names: Names) -> Term:
     one that is summed, the factors that the summed indices do not stand in.
     """
     return add(*(mul(*normal) for normal in _multiplied_out(term, names)))
+
+
+def with_sums_cancelled(term: Term, names: Names) -> Term:
+    """A term with the Σ's in a sum multiplied out where the sum has fewer terms then: Σ x + Σ y − Σ (x + y) is 0."""
+    sums = [node for node in subterms(term) if isinstance(node, Add) and _has_sums_to_open(node)]
+    return Replacing({node: _cancelled(node, names) for node in sums}).run(term) if sums else term
+
+
+def _cancelled(sum_: Add, names: Names) -> Term:
+    found = canonical(normalise(multiplied_out(sum_, names), names))
+    inside = number_and_rest(found)[1]  # the sign of a sum may stand in front of it
+    left = len(inside.terms) if isinstance(inside, Add) else 1
+    return found if found is ZERO or left < len(sum_.terms) else sum_
+
+
+def _has_sums_to_open(sum_: Add) -> bool:
+    """Whether there is a Σ over a sum among the terms, whose parts may cancel with the others."""
+    return any(_opens(factor) for part in sum_.terms for factor in factors_of(part))
+
+
+def _opens(term: Term) -> bool:
+    """Whether a term is a Σ over a product with a sum, or with such a Σ, among its factors."""
+    return isinstance(term, Sum) and any(isinstance(f, Add) or _opens(f) for f in factors_of(term.body))
 
 
 def _multiplied_out(term: Term, names: Names, summed: frozenset[Var] = frozenset()) -> list[Addend]:

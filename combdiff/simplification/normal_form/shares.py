@@ -9,7 +9,7 @@ Invariant: the value is unchanged; every share is read where its numerator and t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from combdiff.ir import (
     Add,
@@ -37,13 +37,16 @@ from combdiff.ir import (
     raised,
     split,
     substitute,
+    subterms,
     total,
+    values_of,
 )
 from combdiff.simplification.egraph.extraction import index_variables
 from combdiff.simplification.normal_form.quotients import exponents, with_divisors_in_front
 
 Powers = Mapping[Term, int]
 """The factors of a product by their bases."""
+Bindings = Sequence[tuple[Var, Term]]
 Part = tuple[Term, int]
 """A base and its exponent; a product may have several of one base."""
 
@@ -98,20 +101,28 @@ def _with_constants_apart(body: Term, share: Var) -> Iterator[Term]:
     """
     bindings, result = split(body)
     averages = _Averages(share)
-    changed = [(var, averages.run(value)) for var, value in bindings]
-    items = [averages.run(item) for item in items_of(result)]
+    changed, items = _rewritten(averages, share, bindings, result)
     if averages.found:
-        yield let(changed, joined(result, items))
+        yield let(changed, items)
+    averaged = averages.definitions_in(body)
     for number, (var, value) in enumerate(bindings):
-        terms = _terms(value.body, opened=True) if isinstance(value, Lambda) else ()
+        terms = _terms(value.body, opened=True) if isinstance(value, Lambda) and var in averaged else ()
         if isinstance(value, Lambda) and len(terms) > 1:
             constants = [term for term in terms if value.parameters[-1] not in term.free]
-            of_names = _AveragesOfNames(share, var, Lambda(value.parameters, add(*constants)))
-            later = [(other, of_names.run(term)) for other, term in bindings[number + 1 :]]
-            items = [of_names.run(item) for item in items_of(result)]
-            if constants and of_names.found and not of_names.is_read_whole:
+            of_names = _AveragesOfNames(averages, var, Lambda(value.parameters, add(*constants)))
+            later, items = _rewritten(of_names, var, bindings[number + 1 :], result)
+            if constants and not of_names.is_read_whole:
                 rest = lambda_(value.parameters, add(*(term for term in terms if term not in constants)))
-                yield let([*bindings[:number], (var, rest), *later], joined(result, items))
+                yield let([*bindings[:number], (var, rest), *later], items)
+
+
+def _rewritten(rewriter: Rewriter, read: Var, bindings: Bindings, result: Term) -> tuple[Bindings, Term]:
+    """Bindings and a result with those that read a name rewritten."""
+
+    def run(term: Term) -> Term:
+        return rewriter.run(term) if read in term.free else term
+
+    return [(var, run(value)) for var, value in bindings], joined(result, map(run, items_of(result)))
 
 
 def _terms(value: Term, *, opened: bool = False) -> tuple[Term, ...]:
@@ -159,6 +170,21 @@ class _Averages(Rewriter):
                     return add(outside, total(sum_.indices, mul(*shares, *others, add(*averaged))))
         return sum_
 
+    def definitions_in(self, body: Term) -> set[Term]:
+        """The names of which there are averages, Σ_i p[i] t[i], in a let program."""
+        sums = (node for value in values_of(body) for node in subterms(value) if isinstance(node, Sum))
+        return {read.function for node in sums if (read := self.definition_in(node))}
+
+    def definition_in(self, sum_: Sum) -> Apply | None:
+        """What a Σ over all shares is of, if it is of these times an element of a name alone."""
+        factors, index = factors_of(sum_.body), sum_.indices[0]
+        shares = [factor for factor in factors if self.is_share(factor, index)]
+        read = [factor for factor in factors if isinstance(factor, Apply) and factor not in shares]
+        if not len(sum_.indices) == len(shares) == len(read) == 1 or len(factors) != 2:
+            return None
+        *others, last = read[0].arguments
+        return read[0] if last is index and not any(index in other.free for other in others) else None
+
     def is_share(self, factor: Term, index: Var) -> bool:
         """Whether a factor is the shares, of which a Σ over an index takes all."""
         if not isinstance(factor, Apply) or factor.function is not self.share:
@@ -170,15 +196,14 @@ class _Averages(Rewriter):
 class _AveragesOfNames(Rewriter):
     """Reads c + t for a definition t, and c + Σ_i p[i] t[i] for Σ_i p[i] t[i]."""
 
-    def __init__(self, share: Var, var: Var, constant: Lambda) -> None:
+    def __init__(self, averages: _Averages, var: Var, constant: Lambda) -> None:
         super().__init__()
-        self.averages, self.var, self.constant = _Averages(share), var, constant
-        self.found = self.is_read_whole = False
+        self.averages, self.var, self.constant = averages, var, constant
+        self.is_read_whole = False
 
     def node(self, term: Term) -> Term:
         """The term with the constant, which does not depend on the last index, apart."""
-        if isinstance(term, Sum) and (read := self._averaged(term)):
-            self.found = True
+        if isinstance(term, Sum) and (read := self.averages.definition_in(term)) and read.function is self.var:
             return add(apply(self.constant, read.arguments), term)
         if isinstance(term, Apply) and term.function is self.var:
             arguments = tuple(map(self.run, term.arguments))
@@ -186,16 +211,6 @@ class _AveragesOfNames(Rewriter):
         self.is_read_whole |= term is self.var
         new = self.inside(term)
         return new if new is term else _opened(new)
-
-    def _averaged(self, sum_: Sum) -> Apply | None:
-        """What a Σ over all shares is of, if it is of these times the definition alone."""
-        factors, index = factors_of(sum_.body), sum_.indices[0]
-        shares = [factor for factor in factors if self.averages.is_share(factor, index)]
-        read = [factor for factor in factors if isinstance(factor, Apply) and factor.function is self.var]
-        if not len(sum_.indices) == len(shares) == len(read) == 1 or len(factors) != 2:
-            return None
-        *others, last = read[0].arguments
-        return read[0] if last is index and not any(index in other.free for other in others) else None
 
 
 class _Shares(Rewriter):
