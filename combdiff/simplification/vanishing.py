@@ -45,9 +45,7 @@ from combdiff.simplification.normal_form.expansion import multiplied_out
 from combdiff.simplification.normal_form.lengths import is_negative
 
 MOST_SHORT = 8  # symbols of a definition that is written out beside the sums that read it: Σ_j p[i,j]
-MOST_STEPS = (
-    2  # from definition to definition that are written out: each sum of a network would have all layers before it
-)
+MOST_STEPS = 2  # from definition to definition, that are written out: of a network all layers below would be
 
 
 def without_vanishing_sums(body: Term, settled: Callable[[Term], Term]) -> Term:

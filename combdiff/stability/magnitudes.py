@@ -89,6 +89,21 @@ def _asked(node: Term) -> Term | None:
     return None
 
 
+_Seen = set[tuple[Term, bool]]
+
+
+def _is_new(element: Term, summed: frozenset[Var], seen: _Seen) -> bool:
+    """Whether a definition has not been read like this before, whatever the summed indices are called; notes it.
+
+    Definitions that read one another have as many paths through them as there are subsets of them.
+    """
+    inner = tuple(index for index in free_indices(element) if index in summed)
+    read = canonical_names(lambda_(inner, element)), bool(summed)
+    is_new = read not in seen
+    seen.add(read)
+    return is_new
+
+
 Access = tuple[Var, tuple[Term, ...], frozenset[Var]]
 """A tensor that a sum reads, the indices of the element, and all indices that are summed over."""
 
@@ -150,6 +165,7 @@ class _Scaling(Rewriting):
         self._scaled: dict[tuple[Term, bool], ScaledNumber] = {}
         self._values: dict[Term, Term] = {}
         self._involved: dict[Term, bool] = {}
+        self._nonnegative: dict[Term, bool] = {}
         self._scales: dict[Var, tuple[tuple[Var, ...], Term]] = {}
         for node in subterms(program):
             if (base := _asked(node)) is not None:
@@ -161,7 +177,7 @@ class _Scaling(Rewriting):
         """Look for squares of tensors in sums."""
         accesses: dict[Var, list[Access]] = {}
         degrees: dict[Var, int] = {}
-        for square, power, summed in self._squares(base, frozenset()):
+        for square, power, summed in self._squares(base, frozenset(), set()):
             found = self._tensors(square, summed)
             for access in found:
                 tensor = access[0]
@@ -172,23 +188,23 @@ class _Scaling(Rewriting):
             one.degree = max(one.degree, degrees[tensor])
             one.read_at(read)
 
-    def _squares(self, term: Term, summed: frozenset[Var]) -> Iterator[tuple[Term, int, frozenset[Var]]]:
+    def _squares(self, term: Term, summed: frozenset[Var], seen: _Seen) -> Iterator[tuple[Term, int, frozenset[Var]]]:
         """The numbers that are squared in a sum, or to a higher power, and what they are summed over."""
         match term:
             case Sum():
-                yield from self._squares(term.body, summed | frozenset(term.indices))
+                yield from self._squares(term.body, summed | frozenset(term.indices), seen)
             case Add():
                 for part in term.terms:
-                    yield from self._squares(part, summed)
+                    yield from self._squares(part, summed, seen)
             case Mul():
-                yield from self._products(term, summed)
+                yield from self._products(term, summed, seen)
             case Primitive(name="power", arguments=(base, Number(imag=0) as power)) if summed and power.real >= 2:
                 yield base, ceil(power.real), summed
             case Apply() | Var():
-                if found := self.read(term):
-                    yield from self._squares(substitute(found[1], found[0]), summed)
+                if (found := self.read(term)) and _is_new(term, summed, seen):
+                    yield from self._squares(substitute(found[1], found[0]), summed, seen)
 
-    def _products(self, term: Mul, summed: frozenset[Var]) -> Iterator[tuple[Term, int, frozenset[Var]]]:
+    def _products(self, term: Mul, summed: frozenset[Var], seen: _Seen) -> Iterator[tuple[Term, int, frozenset[Var]]]:
         """The same of a product, in which a tensor may stand twice: Σ_i x[i] Σ_j A[i,j] x[j]."""
         sums = [factor for factor in term.factors if isinstance(factor, Sum)]
         within = summed.union(*(factor.indices for factor in sums))
@@ -198,13 +214,13 @@ class _Scaling(Rewriting):
             if within and not isinstance(head, Number | Guard) and heads.count(head) > 1:
                 yield factor, heads.count(head), within
         for factor in term.factors:
-            yield from self._squares(factor, summed)
+            yield from self._squares(factor, summed, seen)
 
     def _tensors(self, square: Term, summed: frozenset[Var]) -> list[Access]:
         """The elements whose multiples a number is a sum of, or the element that it is; with what is summed over."""
         element = _plain(square)
         own = [_access(element, summed)] if _is_element(element) else []
-        linear = list(self._linear(square, summed))
+        linear = list(self._linear(square, summed, set()))
         found = [one for one in linear if one is not None]
         if len(found) == len(linear):
             outer = {frozenset(arguments) - inner for _, arguments, inner in found}
@@ -216,19 +232,20 @@ class _Scaling(Rewriting):
             self.nameless.add(canonical_names(lambda_(free_indices(element), element)))
         return own
 
-    def _linear(self, term: Term, summed: frozenset[Var]) -> Iterator[Access | None]:
+    def _linear(self, term: Term, summed: frozenset[Var], seen: _Seen) -> Iterator[Access | None]:
         """The elements of tensors in a linear form with numbers as factors; None for what is none."""
         match _plain(term):
             case Add(terms=terms):
                 for part in terms:
-                    yield from self._linear(part, summed)
+                    yield from self._linear(part, summed, seen)
             case Mul(factors=factors):
                 others = [factor for factor in factors if not self._is_number(factor)]
-                yield from self._linear(others[0], summed) if len(others) == 1 else (None,)
+                yield from self._linear(others[0], summed, seen) if len(others) == 1 else (None,)
             case Sum(indices=indices, body=body):
-                yield from self._linear(body, summed | frozenset(indices))
+                yield from self._linear(body, summed | frozenset(indices), seen)
             case Apply() | Var() as element if found := self.read(element):
-                yield from self._linear(substitute(found[1], found[0]), summed)
+                if _is_new(element, summed, seen):
+                    yield from self._linear(substitute(found[1], found[0]), summed, seen)
             case element:
                 yield _access(element, summed) if _is_element(element) else None
 
@@ -296,7 +313,9 @@ class _Scaling(Rewriting):
     def _is_nonnegative(self, term: Term) -> bool:
         """Whether a term is real and not negative by its form, definitions written out."""
         if found := self.read(term):
-            return self._is_nonnegative(found[1])
+            if found[1] not in self._nonnegative:
+                self._nonnegative[found[1]] = self._is_nonnegative(found[1])
+            return self._nonnegative[found[1]]
         if isinstance(term, Add | Sum):
             return all(map(self._is_nonnegative, term.children))
         return is_nonnegative(term)

@@ -158,6 +158,7 @@ class _Stabilising(Rewriting):
         super().__init__(program)
         self._peaks: dict[Var, tuple[tuple[Var, ...], tuple[_Entry, ...]]] = {}
         self._odds: dict[Var, Exponent] = {}
+        self._nonnegative: dict[Var, bool] = {}
         self._grows: dict[Term, bool] = {}
         self._asks: dict[Term, bool] = {}
         self._quotients: dict[Term, bool] = {}
@@ -1063,10 +1064,13 @@ class _Stabilising(Rewriting):
         return self._is_low(exponent) and exponent.get(ONE, 0) <= 0
 
     def _is_nonnegative(self, atom: Term) -> bool:
-        found = self._peak_of(atom)
-        if found is None:
+        found, var = self._peak_of(atom), _binding(atom)
+        if found is None or var is None:
             return is_nonnegative(atom)
-        return any(not entry.exponent or self._is_low(times(entry.exponent, -1)) for entry in found[1])
+        if var not in self._nonnegative:  # a peak has peaks among its entries, and these have in theirs
+            opposites = (times(entry.exponent, -1) for entry in found[1])
+            self._nonnegative[var] = any(not opposite or self._is_low(opposite) for opposite in opposites)
+        return self._nonnegative[var]
 
 
 def _is_zero_at_all_sizes(term: Term) -> bool:

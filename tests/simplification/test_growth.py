@@ -1,4 +1,4 @@
-"""Chains of layers, steps and iterations: what a derivation takes and prints is linear in their number."""
+"""Chains of layers, steps and iterations: what deriving and planning take and give is linear in their number."""
 
 from __future__ import annotations
 
@@ -90,13 +90,35 @@ def kalman_filter(steps: int) -> cd.Program:
     return likelihood
 
 
+def lstm(steps: int) -> cd.Program:
+    """Gates whose exponentials are scaled by peaks, each of which has those of the steps before among its entries."""
+
+    @cd.program
+    def network(U: cd.Space(4, "d", "d"), x: cd.Space(steps, 4, "d"), h: cd.Space("d"), c: cd.Space("d")):
+        for step in range(steps):
+            inputs, forget, output, cell = (x[step, gate] + U[gate] @ h for gate in range(4))
+            c = c / (1 + np.exp(-forget)) + np.tanh(cell) / (1 + np.exp(-inputs))
+            h = np.tanh(c) / (1 + np.exp(-output))
+        return h @ h
+
+    return network
+
+
 CHAINS: list[tuple[Callable[[int], cd.Program], str]] = [
     (newton_schulz, "A"),
     (residual, "W"),
     (transformer, "W"),
     (normalised_chain, "A"),
     (kalman_filter, "F"),
+    (lstm, "U"),
 ]
+SIZES = {"n": 3, "m": 2, "t": 3, "d": 2, "a": 2, "s": 2}
+
+
+def sizes_of(program: cd.Program) -> dict[str, int]:
+    """A size for each axis that a program names."""
+    named = {axis.size for parameter in program.parameters for axis in parameter.type.axes}
+    return {name: size for name, size in SIZES.items() if name in named}
 
 
 @pytest.mark.sample(1)
@@ -114,12 +136,25 @@ def test_calls_and_text_grow_linearly(make: Callable[[int], cd.Program], wrt: st
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(("make", "wrt"), CHAINS)
+@pytest.mark.thorough
+def test_planning_grows_linearly(make: Callable[[int], cd.Program], wrt: str) -> None:
+    most, length = float("inf"), float("inf")
+    for steps in (6, 12):
+        gradient = cd.grad(make(steps), wrt)
+        with Calls(most) as calls:
+            source = gradient.source(**sizes_of(gradient))
+        assert len(source) <= length
+        most, length = 2 * LINEAR * calls.count, 2 * LINEAR * len(source)
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize(("make", "wrt"), CHAINS)
 @pytest.mark.parametrize("steps", [1, pytest.param(3, marks=pytest.mark.thorough)])
 def test_their_gradients_agree_with_central_differences(
     make: Callable[[int], cd.Program], wrt: str, steps: int
 ) -> None:
     program, rng = make(steps), np.random.default_rng(3)
-    arrays = random_arrays(program.term.parameters, rng, {"n": 3, "m": 2, "t": 3, "d": 2, "a": 2, "s": 2})
+    arrays = random_arrays(program.term.parameters, rng, SIZES)
     if make in (newton_schulz, kalman_filter):
         arrays = {
             name: np.eye(*array.shape) + array / 9 if array.ndim == 2 else array for name, array in arrays.items()

@@ -33,7 +33,7 @@ from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.expansion import multiplied_out
 
 SEEN_THROUGH = {  # what a binding would keep from the laws
-    "x (5)\nΣ_i (x[i] - (Σ_j x[j]) / 5)² / 5": "d ↦ 2/5 (x[d] - 1/5 Σ_j x[j])",
+    "x (5)\nΣ_i (x[i] - (Σ_j x[j]) / 5)² / 5": "d ↦ 2/5 x[d] - 2/25 Σ_j x[j]",
     "x (n, n)\nt = x·x\ntr(t·t·x)": "(d, e) ↦ 5 Σ_k (Σ_i x[e,i] x[i,k]) Σ_i x[k,i] x[i,d]",
     "x ()\nlog(x + sqrt(1 + x^2))": "1 / sqrt(1 + x²)",
     "x ()\nlog(1 + exp(x))": "1 / (1 + exp(-x))",

@@ -1,6 +1,7 @@
-"""Definitions that are sums, written out in sums with whose terms theirs cancel.
+"""Definitions that are sums, written out in sums with whose terms theirs cancel, and numbers times sums with theirs.
 
     let t = 2 + x² in (2 x² − t) / t²     →     let t = 2 + x² in (x² − 2) / t²
+    2 (x[d] − 1/4 Σ_j x[j])               →     2 x[d] − 1/2 Σ_j x[j]
 
 The derivative of a fraction has its denominator above the line, by the name that this has.
 
@@ -10,6 +11,8 @@ Invariant: the value is unchanged, and no sum is longer.
 from __future__ import annotations
 
 from combdiff.ir import (
+    MINUS_ONE,
+    ONE,
     Add,
     Apply,
     Lambda,
@@ -37,8 +40,6 @@ def with_sums_opened(body: Term) -> Term:
     """A let program with its definitions that are sums written out in other sums, where these are shorter then."""
     bindings, result = split(body)
     opening = _Opening({var: value for var, value in bindings if isinstance(_inner(value), Add)})
-    if not opening.definitions:
-        return body
     changed = [(var, opening.run(value)) for var, value in bindings]
     return let(changed, joined(result, map(opening.run, items_of(result))))
 
@@ -48,6 +49,21 @@ def _as_product(term: Term) -> Term:
     number, rest = number_and_rest(term)
     z = squared_modulus(rest)
     return mul(number, *sorted(factors_of(mul(z, conj(z))), key=order_key)) if z else term
+
+
+def _with_one_number(term: Term) -> Term:
+    """A number times a sum as a sum, where no number is there more often then: that of one term has become another."""
+    number, rest = number_and_rest(term)
+    if number in (ONE, MINUS_ONE) or not isinstance(rest, Add):
+        return term
+    found = add(*(mul(number, each) for each in rest.terms))
+    return found if _numbers(found) <= 1 + _numbers(rest) else term
+
+
+def _numbers(sum_: Term) -> int:
+    """How many terms of a sum begin with a number."""
+    numbers = (number_and_rest(term)[0] for term in (sum_.terms if isinstance(sum_, Add) else (sum_,)))
+    return sum(number not in (ONE, MINUS_ONE) for number in numbers)
 
 
 def _inner(value: Term) -> Term:
@@ -61,7 +77,7 @@ class _Opening(Rewriter):
 
     def node(self, term: Term) -> Term:
         """The term with such sums in it opened."""
-        new = self.inside(term) if self.definitions.keys() & term.free else term
+        new = _with_one_number(self.inside(term))
         while isinstance(new, Add) and (found := self._opened(new)):
             new = found
         return new
