@@ -10,12 +10,15 @@ Invariant: the value is unchanged, and no sum is longer.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from combdiff.ir import (
     MINUS_ONE,
     ONE,
     Add,
     Apply,
     Lambda,
+    Number,
     Rewriter,
     Term,
     Var,
@@ -51,19 +54,20 @@ def _as_product(term: Term) -> Term:
     return mul(number, *sorted(factors_of(mul(z, conj(z))), key=order_key)) if z else term
 
 
-def _with_one_number(term: Term) -> Term:
-    """A number times a sum as a sum, where no number is there more often then: that of one term has become another."""
+def _with_fractions_multiplied(term: Term) -> Term:
+    """A number times a sum with fractions as a sum, where this has no more numbers: 2 x − 1/2 y, but 2 (x − 3 y)."""
     number, rest = number_and_rest(term)
     if number in (ONE, MINUS_ONE) or not isinstance(rest, Add):
         return term
+    fractions = any(isinstance(inner.real, Fraction) or isinstance(inner.imag, Fraction) for inner in _numbers(rest))
     found = add(*(mul(number, each) for each in rest.terms))
-    return found if _numbers(found) <= 1 + _numbers(rest) else term
+    return found if fractions and len(_numbers(found)) <= 1 + len(_numbers(rest)) else term
 
 
-def _numbers(sum_: Term) -> int:
-    """How many terms of a sum begin with a number."""
+def _numbers(sum_: Term) -> list[Number]:
+    """The numbers that terms of a sum begin with."""
     numbers = (number_and_rest(term)[0] for term in (sum_.terms if isinstance(sum_, Add) else (sum_,)))
-    return sum(number not in (ONE, MINUS_ONE) for number in numbers)
+    return [number for number in numbers if number not in (ONE, MINUS_ONE)]
 
 
 def _inner(value: Term) -> Term:
@@ -77,7 +81,7 @@ class _Opening(Rewriter):
 
     def node(self, term: Term) -> Term:
         """The term with such sums in it opened."""
-        new = _with_one_number(self.inside(term))
+        new = _with_fractions_multiplied(self.inside(term))
         while isinstance(new, Add) and (found := self._opened(new)):
             new = found
         return new
