@@ -6,8 +6,8 @@
 
 The laws see a definition by its name alone, where it is used. What a softmax or a variance does not depend on (a number
 that is added to all of its arguments) has such a Σ for its derivative. A Σ that is not 0 shows it at a random point
-(see `fingerprints`), so that the laws are asked of the few others alone, with the definitions written out. Where one
-factor alone has an index, its own Σ is asked about, once for all products that it stands in.
+(see `fingerprints`), so that the laws are asked of the few others alone, multiplied out with the definitions written
+out. Where one factor alone has an index, its own Σ is asked about, once for all products that it stands in.
 
 Invariant: a Σ is left out only where the laws find it to be 0.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from calls import Calls
 
 import combdiff as cd
 from combdiff.simplification import memory
-from combdiff.testing.arrays import random_arrays
+from combdiff.testing.arrays import named_sizes, random_arrays
 
 LINEAR = 1.3  # times twice as much for twice as many: what is near a limit of a search costs more, or less
 
@@ -115,36 +116,38 @@ CHAINS: list[tuple[Callable[[int], cd.Program], str]] = [
 SIZES = {"n": 3, "m": 2, "t": 3, "d": 2, "a": 2, "s": 2}
 
 
-def sizes_of(program: cd.Program) -> dict[str, int]:
-    """A size for each axis that a program names."""
-    named = {axis.size for parameter in program.parameters for axis in parameter.type.axes}
-    return {name: size for name, size in SIZES.items() if name in named}
+def arrays_for(program: cd.Program) -> dict[str, Any]:
+    """Random arrays for a program of these axes."""
+    return random_arrays(program.parameters, np.random.default_rng(3), SIZES)
+
+
+def check_that_it_grows_linearly(work: Callable[[cd.Program], str], make: Callable[[int], cd.Program]) -> None:
+    """Twice as many steps take, and give, about twice as much."""
+    most, length = float("inf"), float("inf")
+    for steps in (6, 12):
+        memory.forget()
+        program = make(steps)
+        with Calls(most) as calls:
+            text = work(program)
+        assert len(text) <= length
+        most, length = 2 * LINEAR * calls.count, 2 * LINEAR * len(text)
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(("make", "wrt"), CHAINS)
 @pytest.mark.thorough
 def test_calls_and_text_grow_linearly(make: Callable[[int], cd.Program], wrt: str) -> None:
-    most, length = float("inf"), float("inf")
-    for steps in (6, 12):
-        memory.forget()
-        with Calls(most) as calls:
-            gradient = cd.grad(make(steps), wrt)
-        assert len(str(gradient)) <= length
-        most, length = 2 * LINEAR * calls.count, 2 * LINEAR * len(str(gradient))
+    check_that_it_grows_linearly(lambda program: str(cd.grad(program, wrt)), make)
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(("make", "wrt"), CHAINS)
 @pytest.mark.thorough
 def test_planning_grows_linearly(make: Callable[[int], cd.Program], wrt: str) -> None:
-    most, length = float("inf"), float("inf")
-    for steps in (6, 12):
-        gradient = cd.grad(make(steps), wrt)
-        with Calls(most) as calls:
-            source = gradient.source(**sizes_of(gradient))
-        assert len(source) <= length
-        most, length = 2 * LINEAR * calls.count, 2 * LINEAR * len(source)
+    def planned(gradient: cd.Program) -> str:
+        return gradient.source(**named_sizes(gradient.parameters, arrays_for(gradient)))
+
+    check_that_it_grows_linearly(planned, lambda steps: cd.grad(make(steps), wrt))
 
 
 @pytest.mark.sample(1)
@@ -153,8 +156,8 @@ def test_planning_grows_linearly(make: Callable[[int], cd.Program], wrt: str) ->
 def test_their_gradients_agree_with_central_differences(
     make: Callable[[int], cd.Program], wrt: str, steps: int
 ) -> None:
-    program, rng = make(steps), np.random.default_rng(3)
-    arrays = random_arrays(program.term.parameters, rng, SIZES)
+    program = make(steps)
+    arrays = arrays_for(program)
     if make in (newton_schulz, kalman_filter):
         arrays = {
             name: np.eye(*array.shape) + array / 9 if array.ndim == 2 else array for name, array in arrays.items()

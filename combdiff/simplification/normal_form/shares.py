@@ -106,12 +106,14 @@ def _with_constants_apart(body: Term, share: Var) -> Iterator[Term]:
         yield let(changed, items)
     averaged = averages.definitions_in(body)
     for number, (var, value) in enumerate(bindings):
-        terms = _terms(value.body, opened=True) if isinstance(value, Lambda) and var in averaged else ()
-        if isinstance(value, Lambda) and len(terms) > 1:
-            constants = [term for term in terms if value.parameters[-1] not in term.free]
+        if not isinstance(value, Lambda) or var not in averaged:
+            continue
+        terms = _terms(value.body, opened=True)
+        constants = [term for term in terms if value.parameters[-1] not in term.free]
+        if constants and len(terms) > 1:
             of_names = _AveragesOfNames(averages, var, Lambda(value.parameters, add(*constants)))
             later, items = _rewritten(of_names, var, bindings[number + 1 :], result)
-            if constants and not of_names.is_read_whole:
+            if not of_names.is_read_whole:
                 rest = lambda_(value.parameters, add(*(term for term in terms if term not in constants)))
                 yield let([*bindings[:number], (var, rest), *later], items)
 
