@@ -21,12 +21,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from combdiff.errors import ArgumentError, SingularError, UnsupportedError
-from combdiff.ir.domains import Cyclic, Real, Space, Whole, extent, first_index
+from combdiff.ir.domains import Cyclic, Domain, Real, Space, Whole, extent, first_index
 from combdiff.ir.equations import solution
 from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import Affine, Coordinate, Delta, Guard, Indicator, Unequal
@@ -150,6 +150,14 @@ class _OutsideError(ArgumentError):
     """An element was read that a tensor does not have."""
 
 
+class _Axis(NamedTuple):
+    """An axis of a tensor: whether it is a cycle, how many indices it has, and the first of them."""
+
+    turns: bool
+    size: int
+    first: int
+
+
 class _Interpreter:
     """Values of subterms used often are kept per value of their free variables: the work follows the graph."""
 
@@ -158,7 +166,7 @@ class _Interpreter:
         self.shared = _used_often(term)
         self.kept: dict[tuple[object, ...], tuple[Any, list[Any]]] = {}
         self.sorted: dict[Mul, list[Term]] = {}
-        self.axes: dict[Term, list[tuple[bool, int, int]]] = {}
+        self.axes: dict[Term, Sequence[_Axis] | None] = {}
 
     def value(self, term: Term, scope: Scope) -> Any:
         if term not in self.shared:
@@ -170,61 +178,36 @@ class _Interpreter:
         return self.kept[key][0]
 
     def _node(self, term: Term, scope: Scope) -> Any:
-        match term:  # what is met most stands first
-            case Apply():
-                return self._apply(term, scope)
-            case Var():
-                return self._variable(term, scope)
-            case Mul():
-                return self._product(term, scope)
-            case Number():
-                return _plain(term)
-            case Add():
-                return sum(self.value(part, scope) for part in term.terms)
-            case Sum():
-                return sum(self.value(term.body, inner) for _, inner in self._points(term.indices, scope))
-            case Affine():
-                return sum(c * self._variable(var, scope) for var, c in term.coefficients) + term.offset
-            case Coordinate():
-                return self.value(term.form, scope)
-            case Conj():
-                return self.value(term.body, scope).conjugate()
-            case Primitive() if is_matrix_function(term):
-                return _unwrap(_MATRIX_FUNCTIONS[term.name](np.asarray(self.value(term.arguments[0], scope))))
-            case Relation():
-                return int(self._primitive(term, scope))
-            case Primitive():
-                return self._primitive(term, scope)
-            case Delta():
-                return self._delta(term, scope)
-            case Indicator():
-                form = self.value(term.form, scope)
-                return int(form % term.modulus == 0 if term.modulus else form >= 0)
-            case Unequal():
-                form = self.value(term.form, scope)
-                return int(form % extent(term.cycle, self.sizes) != 0 if term.cycle else form != 0)
-            case _:
-                return self._structure(term, scope)
+        rule = _RULES.get(type(term))
+        if rule is None:
+            raise TypeError(f"not a term: {term!r}")
+        return rule(self, term, scope)
 
-    def _structure(self, term: Term, scope: Scope) -> Any:
-        """The value of a term that binds or groups: maps, lets and tuples, loops and equations."""
-        match term:
-            case Lambda():
-                return self._lambda(term, scope)
-            case Tuple():
-                return tuple(self.value(item, scope) for item in term.items)
-            case Let():
-                for var, bound in term.bindings:
-                    scope = {**scope, var: _Binding(self, bound, scope)}
-                return self.value(term.body, scope)
-            case Pullback():
-                return self._pullback(term, scope)
-            case Implicit():
-                given: Any = np.asarray(self.value(term.given, scope), term.space.dtype)
-                return _unwrap(solution(term.kind, self.value(term.map, scope), given))
-            case Scan():
-                return self._iterated(term, scope)
-        raise TypeError(f"not a term: {term!r}")
+    def _addition(self, term: Add, scope: Scope) -> Any:
+        return sum(self.value(part, scope) for part in term.terms)
+
+    def _sum(self, term: Sum, scope: Scope) -> Any:
+        return sum(self.value(term.body, inner) for _, inner in self._points(term.indices, scope))
+
+    def _affine(self, term: Affine, scope: Scope) -> Any:
+        return sum(c * self._variable(var, scope) for var, c in term.coefficients) + term.offset
+
+    def _indicator(self, term: Indicator, scope: Scope) -> int:
+        form = self.value(term.form, scope)
+        return int(form % term.modulus == 0 if term.modulus else form >= 0)
+
+    def _unequal(self, term: Unequal, scope: Scope) -> int:
+        form = self.value(term.form, scope)
+        return int(form % extent(term.cycle, self.sizes) != 0 if term.cycle else form != 0)
+
+    def _let(self, term: Let, scope: Scope) -> Any:
+        for var, bound in term.bindings:
+            scope = {**scope, var: _Binding(self, bound, scope)}
+        return self.value(term.body, scope)
+
+    def _implicit(self, term: Implicit, scope: Scope) -> Any:
+        given: Any = np.asarray(self.value(term.given, scope), term.space.dtype)
+        return _unwrap(solution(term.kind, self.value(term.map, scope), given))
 
     def _iterated(self, term: Scan, scope: Scope) -> Any:
         """One step after the other."""
@@ -243,8 +226,11 @@ class _Interpreter:
         return _unwrap(states[term.component] if term.kind == LAST else stack)
 
     def _variable(self, var: Var, scope: Scope) -> Any:
-        if isinstance(scope.get(var), _Binding):
-            return scope[var].whole
+        found = scope.get(var)
+        if isinstance(found, int):  # an index, which is met most
+            return found
+        if isinstance(found, _Binding):
+            return found.whole
         if var in scope:
             scalar = isinstance(var.type, Space) and not var.type.order
             return _unwrap(scope[var]) if scalar else scope[var]
@@ -309,11 +295,14 @@ class _Interpreter:
             case Sum():
                 return all(self._vanishes(term.body, inner) for _, inner in self._points(term.indices, scope))
             case Apply(function=Var() as var) if isinstance(binding := scope.get(var), _Binding):
-                if isinstance(binding.term, Lambda) and len(binding.term.parameters) == len(term.arguments):
-                    return self._vanishes(binding.term.body, binding.scope_at(self._places(term, scope)))
+                axes = self._axes(term.function)
+                if axes and isinstance(binding.term, Lambda) and len(binding.term.parameters) == len(axes):
+                    return self._vanishes(binding.term.body, binding.scope_at(self._places(term, axes, scope)))
         return False
 
     def _primitive(self, term: Primitive, scope: Scope) -> Any:
+        if is_matrix_function(term):
+            return _unwrap(_MATRIX_FUNCTIONS[term.name](np.asarray(self.value(term.arguments[0], scope))))
         row = TABLE[term.name]
         if row.definition is not None:
             return self.value(row.definition(*term.arguments), scope)
@@ -329,14 +318,11 @@ class _Interpreter:
             return int((left - right) % extent(term.domain, self.sizes) == 0)
         return int(left == right if isinstance(left, int) else np.array_equal(left, right))
 
-    def _places(self, term: Apply, scope: Scope) -> tuple[int, ...]:
-        """Where in a tensor the element is stored that an access reads."""
-        axes = self.axes.get(term.function)
-        if axes is None:
-            axes = self.axes[term.function] = self._axes_of(term.function)
+    def _places(self, term: Apply, axes: Sequence[_Axis], scope: Scope) -> tuple[int, ...]:
+        """Where in a tensor with these axes the element is stored that an access reads."""
         places = []
         for n, ((turns, size, first), argument) in enumerate(zip(axes, term.arguments, strict=True)):
-            index = self.value(argument, scope)
+            index = self._variable(argument, scope) if isinstance(argument, Var) else self.value(argument, scope)
             if turns and index % 1 == 0:
                 places.append(int(index) % size)
             elif index % 1 or not first <= index < first + size:
@@ -348,28 +334,31 @@ class _Interpreter:
                 places.append(int(index) - first)
         return tuple(places)
 
-    def _axes_of(self, tensor: Term) -> list[tuple[bool, int, int]]:
-        """Of each axis of a tensor whether it is a cycle, how many indices it has, and the first."""
-        space = type_of(tensor)
-        assert isinstance(space, Space)
-        return [
-            (isinstance(axis, Cyclic), extent(axis, self.sizes), first_index(axis, self.sizes)) for axis in space.axes
-        ]
+    def _axes(self, function: Term) -> Sequence[_Axis] | None:
+        """The axes of a tensor; None of a map."""
+        if function not in self.axes:
+            space = type_of(function)
+            self.axes[function] = [self._axis(axis) for axis in space.axes] if isinstance(space, Space) else None
+        return self.axes[function]
+
+    def _axis(self, axis: Domain) -> _Axis:
+        return _Axis(isinstance(axis, Cyclic), extent(axis, self.sizes), first_index(axis, self.sizes))
 
     def _apply(self, term: Apply, scope: Scope) -> Any:
-        space = type_of(term.function)
-        stored = isinstance(space, Space)
-        arguments = self._places(term, scope) if stored else tuple(self.value(a, scope) for a in term.arguments)
-        binding = scope.get(term.function) if isinstance(term.function, Var) else None
-        if isinstance(binding, _Binding) and isinstance(space, Space):
-            return binding.element(arguments)
-        if not isinstance(term.function, Lambda):
-            function = self.value(term.function, scope)
-            return _unwrap(function[arguments] if isinstance(space, Space) else function(*arguments))
-        if isinstance(space, Space):
-            starts = (first_index(axis, self.sizes) for axis in space.axes)
-            arguments = tuple(start + position for start, position in zip(starts, arguments, strict=True))
-        return self.value(term.function.body, {**scope, **dict(zip(term.function.parameters, arguments, strict=True))})
+        function, axes = term.function, self._axes(term.function)
+        if axes is None:
+            arguments = tuple(self.value(argument, scope) for argument in term.arguments)
+        else:
+            arguments = self._places(term, axes, scope)
+        if isinstance(function, Lambda):
+            if axes is not None:
+                arguments = tuple(axis.first + place for axis, place in zip(axes, arguments, strict=True))
+            return self.value(function.body, {**scope, **dict(zip(function.parameters, arguments, strict=True))})
+        found = scope.get(function) if isinstance(function, Var) else None
+        if isinstance(found, _Binding) and axes is not None:
+            return found.element(arguments)
+        value = self.value(function, scope)
+        return _unwrap(value(*arguments) if axes is None else value[arguments])
 
     def _lambda(self, term: Lambda, scope: Scope) -> Any:
         if not all(is_domain(parameter.type) for parameter in term.parameters):
@@ -393,6 +382,30 @@ class _Interpreter:
             )
         arguments = tuple(self.value(argument, scope) for argument in term.arguments)
         return _unwrap(function.pullback(term.position, arguments, self.value(term.cotangent, scope)))
+
+
+_RULES: dict[type[Term], Callable[[_Interpreter, Any, Scope], Any]] = {
+    Apply: _Interpreter._apply,
+    Var: _Interpreter._variable,
+    Mul: _Interpreter._product,
+    Number: lambda _, term, __: _plain(term),
+    Add: _Interpreter._addition,
+    Sum: _Interpreter._sum,
+    Affine: _Interpreter._affine,
+    Coordinate: lambda self, term, scope: self.value(term.form, scope),
+    Conj: lambda self, term, scope: self.value(term.body, scope).conjugate(),
+    Primitive: _Interpreter._primitive,
+    Relation: lambda self, term, scope: int(self._primitive(term, scope)),
+    Delta: _Interpreter._delta,
+    Indicator: _Interpreter._indicator,
+    Unequal: _Interpreter._unequal,
+    Lambda: _Interpreter._lambda,
+    Tuple: lambda self, term, scope: tuple(self.value(item, scope) for item in term.items),
+    Let: _Interpreter._let,
+    Pullback: _Interpreter._pullback,
+    Implicit: _Interpreter._implicit,
+    Scan: _Interpreter._iterated,
+}
 
 
 def _guards_first(term: Mul) -> list[Term]:

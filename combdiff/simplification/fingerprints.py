@@ -27,7 +27,6 @@ from combdiff.ir import (
     Cyclic,
     Lambda,
     Names,
-    Primitive,
     Range,
     Real,
     Space,
@@ -39,6 +38,7 @@ from combdiff.ir import (
     Whole,
     affine,
     apply,
+    composed,
     evaluate,
     extent,
     image_under,
@@ -171,7 +171,7 @@ def _computed(
     left: dict[Var, Term] = {}
     for var, value in definitions.items():
         whole = let(_needed([value], left).items(), value)
-        most_work -= _work(whole, sizes)
+        most_work -= _work(whole)
         found = None if most_work < 0 else _values(whole, scope, sizes, MOST_WORK)
         if found is None:
             left[var] = value
@@ -182,13 +182,15 @@ def _computed(
 
 def _at_the_point(sum_: Sum, left: dict[Var, Term], scope: Mapping[Var, Any], sizes: dict[str, int]) -> _Elements:
     """The values of a Σ at the first and at the last of each index, with the sums of the magnitudes of its terms."""
-    magnitude = Sum(sum_.indices, Primitive("abs", (sum_.body,)))
+    free = sorted(index_variables(sum_), key=lambda var: var.name)
+    terms = let(_needed([sum_], left).items(), Lambda(sum_.indices, sum_.body))
     for last in (False, True):
-        elements = (_element(over_its_indices(each), sizes, last) for each in (sum_, magnitude))
-        items = tuple(each for each in elements if each is not None)
-        values = _values(let(_needed(items, left).items(), Tuple(items)), scope, sizes, MOST_WORK)
-        if len(items) == 2 and values is not None:
-            yield _number(values[0]), _number(values[1])
+        ends = dict(zip(free, _ends(free, sizes, last), strict=True))
+        values = _values(terms, {**scope, **ends}, sizes, MOST_WORK) if None not in ends.values() else None
+        if values is not None:
+            yield _number(values), _number(np.abs(values))
+        if not free:
+            break
 
 
 def _needed(terms: Iterable[Term], definitions: dict[Var, Term]) -> dict[Var, Term]:
@@ -243,7 +245,11 @@ def _size_names(term: Term) -> Iterator[str]:
                 yield var.name
             axes = var.type.axes if isinstance(var.type, Space) else (var.type,)
             for axis in axes:
-                yield from names_in(axis.bound if isinstance(axis, Symmetric) else getattr(axis, "size", None))
+                yield from _names_of(axis)
+
+
+def _names_of(domain: object) -> frozenset[str]:
+    return names_in(domain.bound if isinstance(domain, Symmetric) else getattr(domain, "size", None))
 
 
 def _random(var: Var, rng: np.random.Generator, sizes: dict[str, int], scale: float) -> Any:
@@ -270,15 +276,24 @@ def _element(item: Term, sizes: dict[str, int], last: bool) -> Term | None:
         item = lambda_(indices, apply(item, indices))
     if not isinstance(item, Lambda):
         return item
-    ends = []
-    for n, parameter in enumerate(item.parameters):
-        if not isinstance(parameter.type, Range | Cyclic | Symmetric):
-            return None
-        size = extent(parameter.type, sizes)
-        ends.append(affine([], size - 1 if last and n % 2 == 0 and not isinstance(parameter.type, Symmetric) else 0))
-        if not size:
-            return None
-    return apply(item, ends)
+    ends = _ends(item.parameters, sizes, last)
+    return apply(item, [affine([], end) for end in ends if end is not None]) if None not in ends else None
+
+
+def _ends(indices: Sequence[Var], sizes: dict[str, int], last: bool) -> list[int | None]:
+    """The first of each index, or the last of every second."""
+    return [_end(index, sizes, last and n % 2 == 0) for n, index in enumerate(indices)]
+
+
+def _end(index: Var, sizes: dict[str, int], last: bool) -> int | None:
+    """The first number of an index, or its last, that of a Symmetric axis in the middle; None where it has none."""
+    domain = index.type
+    if not isinstance(domain, Range | Cyclic | Symmetric):
+        return None
+    size = extent(domain, sizes)
+    if not size:
+        return None
+    return size - 1 if last and not isinstance(domain, Symmetric) else 0
 
 
 def _value(term: Term, scope: Mapping[Var, Any], sizes: dict[str, int]) -> complex | None:
@@ -296,7 +311,7 @@ def _number(found: Any) -> complex | None:
 
 def _values(term: Term, scope: Mapping[Var, Any], sizes: dict[str, int], most_work: float) -> Any:
     """The value of a term, None where it has none or takes more than that work."""
-    if _work(term, sizes) > most_work:
+    if _work(term) > most_work:
         return None
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -306,15 +321,13 @@ def _values(term: Term, scope: Mapping[Var, Any], sizes: dict[str, int], most_wo
         return None
 
 
-def _work(term: Term, sizes: dict[str, int]) -> float:
+@composed
+def _work(term: Term) -> float:
     """How many nodes are evaluated, those under a Σ and in a tensor for each of its indices."""
-    done: dict[Term, float] = {}
-    for node in subterms(term):  # children first
-        inside = 1.0 + sum(done[child] for child in node.children)
-        for var in node.bound if isinstance(node, Sum | Lambda) else ():
-            domain = var.type
-            if not isinstance(domain, Range | Cyclic | Symmetric):
-                return float("inf")
-            inside *= extent(domain, sizes)
-        done[node] = inside
-    return done[term]
+    inside = 1.0 + sum(_work(child) for child in term.children)
+    for var in term.bound if isinstance(term, Sum | Lambda) else ():
+        domain = var.type
+        if not isinstance(domain, Range | Cyclic | Symmetric):
+            return float("inf")
+        inside *= extent(domain, dict.fromkeys(_names_of(domain), SIZE))
+    return inside
