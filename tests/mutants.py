@@ -53,8 +53,8 @@ MUTANTS = (
     ),
     Mutant(
         "ir/interpreter.py",
-        "return self.value(term.body, scope).conjugate()",
-        "return self.value(term.body, scope)",
+        "self.value(term.body, scope).conjugate()",
+        "self.value(term.body, scope)",
         f"{IR}/test_reference.py",
     ),
     Mutant(

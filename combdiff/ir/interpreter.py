@@ -150,7 +150,7 @@ class _OutsideError(ArgumentError):
     """An element was read that a tensor does not have."""
 
 
-class _Axis(NamedTuple):
+class _StoredAxis(NamedTuple):
     """An axis of a tensor: whether it is a cycle, how many indices it has, and the first of them."""
 
     turns: bool
@@ -166,7 +166,7 @@ class _Interpreter:
         self.shared = _used_often(term)
         self.kept: dict[tuple[object, ...], tuple[Any, list[Any]]] = {}
         self.sorted: dict[Mul, list[Term]] = {}
-        self.axes: dict[Term, Sequence[_Axis] | None] = {}
+        self.axes: dict[Term, Sequence[_StoredAxis] | None] = {}
 
     def value(self, term: Term, scope: Scope) -> Any:
         if term not in self.shared:
@@ -318,7 +318,7 @@ class _Interpreter:
             return int((left - right) % extent(term.domain, self.sizes) == 0)
         return int(left == right if isinstance(left, int) else np.array_equal(left, right))
 
-    def _places(self, term: Apply, axes: Sequence[_Axis], scope: Scope) -> tuple[int, ...]:
+    def _places(self, term: Apply, axes: Sequence[_StoredAxis], scope: Scope) -> tuple[int, ...]:
         """Where in a tensor with these axes the element is stored that an access reads."""
         places = []
         for n, ((turns, size, first), argument) in enumerate(zip(axes, term.arguments, strict=True)):
@@ -334,15 +334,15 @@ class _Interpreter:
                 places.append(int(index) - first)
         return tuple(places)
 
-    def _axes(self, function: Term) -> Sequence[_Axis] | None:
+    def _axes(self, function: Term) -> Sequence[_StoredAxis] | None:
         """The axes of a tensor; None of a map."""
         if function not in self.axes:
             space = type_of(function)
             self.axes[function] = [self._axis(axis) for axis in space.axes] if isinstance(space, Space) else None
         return self.axes[function]
 
-    def _axis(self, axis: Domain) -> _Axis:
-        return _Axis(isinstance(axis, Cyclic), extent(axis, self.sizes), first_index(axis, self.sizes))
+    def _axis(self, axis: Domain) -> _StoredAxis:
+        return _StoredAxis(isinstance(axis, Cyclic), extent(axis, self.sizes), first_index(axis, self.sizes))
 
     def _apply(self, term: Apply, scope: Scope) -> Any:
         function, axes = term.function, self._axes(term.function)

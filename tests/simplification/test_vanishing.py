@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -53,12 +54,12 @@ def test_nor_has_the_largest_of_each_row_of_attention() -> None:
 @pytest.mark.usefixtures("results_not_compared")  # which evaluates, too
 def test_definitions_are_computed_once_for_all_sums_of_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where all numbers of a point are nearly 0: each by itself would compute all layers below it again."""
-    evaluated: Counter[Term] = Counter()
+    evaluated: Counter[tuple[Term, tuple[int, ...]]] = Counter()
     values = fingerprints._values
 
-    def counted(term: Term, *given: Any) -> Any:
-        evaluated[term] += 1
-        return values(term, *given)
+    def counted(term: Term, scope: Mapping[Var, Any], *given: Any) -> Any:
+        evaluated[term, tuple(value for value in scope.values() if isinstance(value, int))] += 1  # at which indices
+        return values(term, scope, *given)
 
     monkeypatch.setattr(fingerprints, "_values", counted)
 
@@ -70,7 +71,7 @@ def test_definitions_are_computed_once_for_all_sums_of_a_program(monkeypatch: py
 
     cd.grad(network)
     assert set(evaluated.values()) == {1}
-    assert not any(isinstance(term, Let) for term in evaluated)
+    assert not any(isinstance(term, Let) for term, _ in evaluated)
 
 
 def test_sums_are_tried_below_however_many_definitions() -> None:
