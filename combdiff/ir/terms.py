@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from fractions import Fraction
-from functools import cached_property, wraps
+from functools import cached_property, lru_cache, wraps
 from math import isfinite, ulp
 from threading import RLock
 from typing import Any, TypeVar
@@ -33,6 +33,8 @@ Scalar = int | Fraction | float
 Result = TypeVar("Result")
 
 MOST_BITS = 10_000  # of an exact number, some 3000 digits: Python prints no more than 4300
+
+MOST_KEPT = 1 << 12  # sums and products of two numbers, which are often those of others
 
 _interning = RLock()
 
@@ -548,8 +550,9 @@ def _flatten(parts: tuple[Term, ...], kind: type[Term]) -> list[Term]:
     return list(parts) if len(set(nested)) < len(nested) or (nested and len(flat) > MOST_JOINED[kind]) else flat
 
 
+@lru_cache(maxsize=MOST_KEPT)
 def _plus(a: Number, b: Number) -> Number:
-    return Number(a.real + b.real, a.imag + b.imag)
+    return _tidied(a.real + b.real, a.imag + b.imag)
 
 
 def _collect(terms: list[Term]) -> list[Term]:
@@ -583,10 +586,16 @@ def _without_number(term: Mul) -> Term:
     return mul(*term.factors[1:])
 
 
+@lru_cache(maxsize=MOST_KEPT)
 def _multiply(a: Number, b: Number) -> Number:
     if not a.imag and not b.imag:
-        return Number(a.real * b.real) if a.real and b.real else ZERO
-    return Number(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
+        return _tidied(a.real * b.real, 0) if a.real and b.real else ZERO
+    return _tidied(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
+
+
+def _tidied(real: Scalar, imag: Scalar) -> Number:
+    """A number with whole fractions as integers, and floats in few digits."""
+    return Number(*(_in_few_digits(part) if isinstance(part, float) else tidy(part) for part in (real, imag)))
 
 
 def _fold(
@@ -598,11 +607,7 @@ def _fold(
         if type(term) is not Number:
             rest.append(term)
         elif term is not start:
-            constant = term if constant is start and term.exact else combine(constant, term)
-            if not constant.exact:
-                constant = Number(_in_few_digits(constant.real), _in_few_digits(constant.imag))
-            elif not type(constant.real) is type(constant.imag) is int:
-                constant = Number(tidy(constant.real), tidy(constant.imag))  # type: ignore[arg-type]
+            constant = combine(constant, term)
     return constant, rest
 
 
