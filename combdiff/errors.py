@@ -10,7 +10,7 @@ import functools
 import linecache
 import opcode
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -78,8 +78,8 @@ def local_name(value: object, outermost: CodeType) -> tuple[int, str] | None:
     return next(((depth, name) for depth, name in enumerate(reversed(names)) if name), None)
 
 
-def was_there(value: object, outermost: CodeType) -> bool:
-    """Whether the user's code had a name for a value before a function was called: a global, one of those around it.
+def was_there(is_it: Callable[[object], bool], outermost: CodeType) -> bool:
+    """Whether the user's code had a name for some value before a function was called: a global, one of those around it.
 
     The function is the outermost in the stack with that code. What functions within have in their closures is theirs,
     if no variable within holds it.
@@ -90,12 +90,16 @@ def was_there(value: object, outermost: CodeType) -> bool:
         if not is_users(frame.f_code.co_filename):
             continue
         held, free = frame.f_locals, {*frame.f_code.co_freevars} if within else set[str]()
-        if _name_within(frame.f_globals, value) or (not within and _name_within(held, value)):
+        if _holds(frame.f_globals, is_it) or (not within and _holds(held, is_it)):
             return True
-        closed = closed or _name_within({name: held[name] for name in free & held.keys()}, value) is not None
-        own = own or _name_within({name: held[name] for name in held.keys() - free}, value) is not None
+        closed = closed or _holds({name: held[name] for name in free & held.keys()}, is_it)
+        own = own or _holds({name: held[name] for name in held.keys() - free}, is_it)
         within = within and frame.f_code is not outermost
     return closed and not own
+
+
+def _holds(scope: Mapping[str, object], is_it: Callable[[object], bool]) -> bool:
+    return any(is_it(held) for name, held in list(scope.items()) if not name.startswith("_"))
 
 
 def _frames() -> Iterator[FrameType]:

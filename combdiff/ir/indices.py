@@ -128,7 +128,7 @@ Guard = IndexGuard | Relation
 class Coordinate(Term):
     """An index as a number: x in `exp(2π i k x)` on the real line, an integer (dtype int) elsewhere: j in `idx[i] + j`.
 
-    `form` is an index expression.
+    `form` is an index expression; where it becomes a constant, the number is that.
     """
 
     form: Term
@@ -139,7 +139,8 @@ class Coordinate(Term):
         return (self.form,)
 
     def with_children(self, children: tuple[Term, ...]) -> Term:
-        return Coordinate(children[0], self.dtype)
+        parts, offset = affine_parts(children[0])
+        return Coordinate(children[0], self.dtype) if parts else Number(offset)
 
 
 def affine(coefficients: Iterable[tuple[Term, int | Fraction]], offset: int | Fraction = 0) -> Term:
@@ -251,6 +252,8 @@ def opposite(condition: Term) -> Term | None:
             return condition.opposite
         case Indicator() if not condition.modulus:
             return indicator(affine([(condition.form, -1)], -1))
+        case Indicator(modulus=2):
+            return indicator(affine([(condition.form, 1)], 1), 2)
         case Unequal():
             return condition.opposite
         case Delta() if not condition.lookup:

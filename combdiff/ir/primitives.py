@@ -104,7 +104,7 @@ AT_ZERO |= dict.fromkeys(("sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arc
 
 
 def function(name: str, *arguments: Term) -> Term:
-    """The primitive `name` of the arguments, folded where that is plain: x¹ = x, x⁰ = 1, sin 0 = 0, Re 2z = 2 Re z."""
+    """The primitive `name` of the arguments, folded where that is plain: x¹ = x, sin 0 = 0, Re 2i z = −2 Im z."""
     if arguments == (ZERO,) and name in AT_ZERO:
         return AT_ZERO[name]
     if name == "power":
@@ -118,8 +118,12 @@ def function(name: str, *arguments: Term) -> Term:
         return relation(name, *arguments)
     if name in ("real", "imag") and isinstance(product := arguments[0], Mul):
         front = product.factors[0]  # where `mul` has the number of a product
-        if isinstance(front, Number) and not front.imag:
-            return mul(front, function(name, mul(*product.factors[1:])))
+        if isinstance(front, Number) and not (front.real and front.imag):
+            rest = mul(*product.factors[1:])
+            if not front.imag:
+                return mul(front, function(name, rest))
+            turned = ("imag", -front.imag) if name == "real" else ("real", front.imag)  # Re i z = −Im z
+            return mul(Number(turned[1]), function(turned[0], rest))
     return Primitive(name, arguments)
 
 

@@ -34,8 +34,6 @@ Result = TypeVar("Result")
 
 MOST_BITS = 10_000  # of an exact number, some 3000 digits: Python prints no more than 4300
 
-MOST_KEPT = 1 << 12  # sums and products of two numbers, which are often those of others
-
 _interning = RLock()
 
 
@@ -550,7 +548,7 @@ def _flatten(parts: tuple[Term, ...], kind: type[Term]) -> list[Term]:
     return list(parts) if len(set(nested)) < len(nested) or (nested and len(flat) > MOST_JOINED[kind]) else flat
 
 
-@lru_cache(maxsize=MOST_KEPT)
+@lru_cache(maxsize=4096)  # numbers are often added and multiplied again
 def _plus(a: Number, b: Number) -> Number:
     return _tidied(a.real + b.real, a.imag + b.imag)
 
@@ -586,7 +584,7 @@ def _without_number(term: Mul) -> Term:
     return mul(*term.factors[1:])
 
 
-@lru_cache(maxsize=MOST_KEPT)
+@lru_cache(maxsize=4096)
 def _multiply(a: Number, b: Number) -> Number:
     if not a.imag and not b.imag:
         return _tidied(a.real * b.real, 0) if a.real and b.real else ZERO
@@ -594,8 +592,8 @@ def _multiply(a: Number, b: Number) -> Number:
 
 
 def _tidied(real: Scalar, imag: Scalar) -> Number:
-    """A number with whole fractions as integers, and floats in few digits."""
-    return Number(*(_in_few_digits(part) if isinstance(part, float) else tidy(part) for part in (real, imag)))
+    """A number with floats in few digits, and what is a fraction but for rounding as one."""
+    return Number(*(exact(_in_few_digits(part)) for part in (real, imag)))
 
 
 def _fold(

@@ -29,7 +29,7 @@ from combdiff.polyhedra.bounds_checks import Access, check, doubtful_accesses
 from combdiff.polyhedra.diophantine import hermite, smith
 from combdiff.polyhedra.enclosures import Enclosed, enclosed
 from combdiff.polyhedra.index_array_checks import Lookup, lookups
-from combdiff.polyhedra.lattices import Lattice, lattice_of, loosest, loosest_room, tightest
+from combdiff.polyhedra.lattices import Lattice, is_empty, lattice_of, loosest, loosest_room, tightest
 from combdiff.polyhedra.linear_forms import (
     in_domain,
     is_inside,
@@ -60,6 +60,7 @@ __all__ = [
     "implied",
     "in_domain",
     "integer_points",
+    "is_empty",
     "is_inside",
     "lattice_of",
     "linear",

@@ -8,6 +8,8 @@ Invariant: a bound holds at the same points of the lattice, however it is writte
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import combinations
+from math import gcd
 
 from combdiff.ir import Indicator, Term
 from combdiff.polyhedra.affine import Linear, tighten
@@ -22,6 +24,12 @@ def lattice_of(factors: Iterable[Term]) -> Lattice:
     """What congruences among some factors say is a multiple, and of what."""
     plain = [plain_congruence(f) for f in factors if isinstance(f, Indicator) and f.modulus]
     return [(linear(f.form), f.modulus) for f in plain if isinstance(f, Indicator)]
+
+
+def is_empty(lattice: Lattice) -> bool:
+    """Whether two congruences contradict each other: d is not even and odd."""
+    pairs = ((form, other, gcd(size, beside)) for (form, size), (other, beside) in combinations(lattice, 2))
+    return any(_step(form, [(other, common)]) not in (None, (common, 0)) for form, other, common in pairs)
 
 
 def tightest(bound: Linear, lattice: Lattice) -> Linear:

@@ -8,12 +8,12 @@ In: a decorated function. Out: a `Traced` term.
 
 In the order in which data meets them: `annotations`, `scipy_names` (what to write for SciPy's), `context` (the trace
 under way), `arrays` (whole tensors as terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`,
-`reading`, `values` (what operators act on), `truths` (comparisons of them), `functions`, `special_functions`,
-`reductions`, `orders` (sorted, the largest's place), `creation` (ones, unit matrices), `whole_arrays`, `compositions`
-(a few words of those), `layouts`, `signals` and `statistics` (more of NumPy's names), `masks` (truth values in those
-that move elements), `refusals` (what is not taken, and why), `linalg` and `decompositions` (what a program calls),
-`solutions` (roots and minima), `iteration` (scans), `inlining` (programs in programs), `currying`, `recording` (a
-decorated function).
+`formulas` (arrays of numbers by their indices), `reading`, `values` (what operators act on), `truths` (comparisons of
+them), `functions`, `special_functions`, `reductions`, `orders` (sorted, the largest's place), `creation` (ones, unit
+matrices), `whole_arrays`, `compositions` (a few words of those), `layouts`, `signals` and `statistics` (more of NumPy's
+names), `masks` (truth values in those that move elements), `refusals` (what is not taken, and why), `linalg` and
+`decompositions` (what a program calls), `solutions` (roots and minima), `iteration` (scans), `inlining` (programs in
+programs), `currying`, `recording` (a decorated function).
 
 Invariant: a `Traced` term is closed but for size names, well typed, and binds every name once.
 """

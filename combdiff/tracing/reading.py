@@ -49,6 +49,7 @@ from combdiff.ir import (
 from combdiff.ir import delta as delta_term
 from combdiff.tracing.arrays import aligned, broadcast, element
 from combdiff.tracing.context import Array, TracedValue, check_live, current, show_domain
+from combdiff.tracing.formulas import by_formula
 from combdiff.tracing.indices import Index, as_index, binders_of, index_term, is_divided, is_whole, with_rests
 from combdiff.tracing.rearranging import expanded_dims, sliced
 
@@ -167,17 +168,24 @@ def constant_indices(array: Array, axis: Domain) -> Term:
     """An array of the surrounding scope as indices of an axis; on a Range its negative ones count from the end.
 
     What is counted is known where the size is a number. Else it is `c[i] + n·back[i]`, with 1 where c is negative.
+    Indices at equal distances are an index expression, x[2i] of x[np.arange(0, 6, 2)].
     """
     trace = current("an array of indices")
     negative = array < 0
     if not isinstance(axis, Range) or not negative.any():
-        return trace.constant(array)
+        return _by_steps(array, array) or trace.constant(array)
     if isinstance(axis.size, int):
         counted = np.where(negative & (array >= -axis.size), array + axis.size, array)
-        return trace.constant(counted, of=(array, axis.size))
+        return _by_steps(counted, array) or trace.constant(counted, of=(array, axis.size))
     held, back = trace.constant(array), trace.constant(negative.astype(int), of=(array, -1), name="back")
     indices = trace.fresh_indices(axes_of(held))
     return lambda_(indices, add(element(held, indices), mul(size_of_axis(axis), element(back, indices))))
+
+
+def _by_steps(array: Array, given: Array) -> Term | None:
+    """An array that the program has made of a given one as an index expression; None where it is none."""
+    found = by_formula(array, given)
+    return found if isinstance(found, Lambda) and _counted(found.body) is not None else None
 
 
 def _broadcast(values: Sequence[Term]) -> tuple[Sequence[Term], tuple[Var, ...]]:

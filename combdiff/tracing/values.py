@@ -19,15 +19,13 @@ from typing import Any, NoReturn, TypeGuard
 import numpy as np
 
 import combdiff.tracing.arrays as arrays
-from combdiff.errors import TraceError, TypeMismatchError, UnknownAttributeError, UnsupportedError, shown, was_there
+from combdiff.errors import TraceError, TypeMismatchError, UnknownAttributeError, UnsupportedError, shown
 from combdiff.ir import (
     ZERO,
     Apply,
     Domain,
     Function,
-    Lambda,
     Number,
-    Range,
     Size,
     Space,
     Term,
@@ -37,7 +35,6 @@ from combdiff.ir import (
     affine,
     affine_parts,
     axes_of,
-    delta,
     describe,
     divide,
     extent,
@@ -58,6 +55,7 @@ from combdiff.ir import number as number_term
 from combdiff.records import dataclass
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain
+from combdiff.tracing.formulas import by_formula
 from combdiff.tracing.indices import Condition, Index, IndexDistance, number_of_form
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, NumpyAware, answer, python_number, refusal
 from combdiff.tracing.reading import read
@@ -421,7 +419,7 @@ def lift(value: object) -> Term:
         value = _array_of(value)
     if isinstance(value, np.ndarray):
         _check_plain(value)
-        return _by_its_elements(value) or current("a constant array").constant(value)
+        return by_formula(value) or current("a constant array").constant(value)
     if isinstance(value, numbers.Complex):
         return number_term(_plain(value))
     if isinstance(value, IndexDistance):
@@ -470,24 +468,6 @@ def _check_plain(array: np.ndarray[Any, Any]) -> None:
         raise UnsupportedError(
             "a masked array is used in a program, where its mask would be lost", hint="give x.filled(0), or x.data"
         )
-
-
-def _by_its_elements(array: np.ndarray[Any, Any]) -> Term | None:
-    """What a program makes as (i, j) ↦ 3 δ(i, j), `3 * np.eye(n)`, or of one number everywhere as i ↦ 0, `np.zeros(n)`.
-
-    None for another array, and for one that had a name before.
-    """
-    if not array.size or array.dtype.kind not in "iufc" or not np.isfinite(array.flat[0]):
-        return None
-    first = array.flat[0]
-    may_be_unit = array.ndim == 2 and array.size > 1 and first and not array.flat[1]
-    is_unit = may_be_unit and np.array_equal(array, first * np.eye(len(array)))
-    is_constant = (array == first).all() and not (first == 0 and np.signbit(array.real).any())
-    trace = current("a constant array")
-    if not (is_unit or is_constant) or was_there(array, trace.code):
-        return None
-    indices, number = trace.fresh_indices(map(Range, array.shape)), number_term(_plain(first.item()))
-    return Lambda(indices, mul(number, delta(indices[0], indices[-1])) if is_unit else number)
 
 
 HANDLERS[np.asarray] = traced

@@ -29,6 +29,7 @@ from combdiff.ir import (
     Affine,
     Apply,
     Conj,
+    Coordinate,
     Delta,
     Indicator,
     Mul,
@@ -163,11 +164,17 @@ class _Naming:
         return self._function(term, colours, depth)
 
     def _function(self, term: Term, colours: Colours, depth: int) -> _SignedForm:
-        """A function of parts; the sign of the argument of an even or odd one is left out or comes out in front."""
+        """A function of parts; the sign of the argument of an even or odd one is left out or comes out in front.
+
+        |i − d| of two indices is |d − i|.
+        """
         parts = [self.run(child, colours, depth) for child in term.children]
-        sign = 1
-        if parts[0].sign < 0 and (symmetry := parity(term)):
+        sign, symmetry = 1, parity(term)
+        if parts[0].sign < 0 and symmetry:
             parts[0], sign = parts[0]._replace(sign=1), symmetry
+        if symmetry == 1 and isinstance(number := term.children[0], Coordinate):
+            opposite = number.with_children((affine([(number.form, -1)]),))
+            parts[0] = min(parts[0], self.run(opposite, colours, depth), key=_key)
         key = ("f", term.label, *(part.signed_key for part in parts))
         return _SignedForm(key, sign, term.with_children(tuple(part.signed for part in parts)))
 

@@ -35,6 +35,7 @@ from combdiff.polyhedra import (
     contradictory,
     enclosed,
     implied,
+    is_empty,
     lattice_of,
     linear,
     loosest,
@@ -98,6 +99,8 @@ def plain_conditions(factors: Sequence[Term]) -> Sequence[Term]:
     bounds = sorted((tightest(linear(f.form), lattice) for f in indicators if not f.modulus), key=str)
     apart = {linear(f.form): f for f in conditions if isinstance(f, Unequal) and not f.cycle}
     premises = [*(tightest(form, lattice) for form in premises_of(variables.values())), *_equal_sides(equal)]
+    if is_empty(lattice):
+        return [ZERO]
     found = _pruned(_told_on(lattice, bounds, premises), tuple(apart), tuple(premises))
     if found is None:
         return [ZERO]

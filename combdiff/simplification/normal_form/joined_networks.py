@@ -30,6 +30,7 @@ from combdiff.ir import (
     Term,
     Var,
     add,
+    exact,
     mul,
     negate,
     number_and_rest,
@@ -202,15 +203,22 @@ def primitive(factor: Term) -> tuple[Term, ...]:
     """A factor that is a sum as a number and a sum of whole multiples without a common divisor: 8 and 2 x − b."""
     if not isinstance(factor, Add):
         return (factor,)
-    content = _content([number_and_rest(term)[0] for term in factor.terms])
-    inverse = Number(tidy(1 / content))
-    return (factor,) if content == 1 else (Number(tidy(content)), add(*(mul(inverse, term) for term in factor.terms)))
+    numbers, rests = zip(*map(number_and_rest, factor.terms), strict=True)
+    content = _content(numbers)
+    if content == 1:
+        return (factor,)
+    wholes = (Number(tidy(Fraction(number.real / content))) for number in numbers)
+    return Number(exact(content)), add(*map(mul, wholes, rests))
 
 
-def _content(numbers: Sequence[Number]) -> Fraction:
-    """The greatest number that exact real numbers are whole multiples of, 1 where there are others."""
-    if not all(number.exact and not number.imag and number.real for number in numbers):
+def _content(numbers: Sequence[Number]) -> Fraction | float:
+    """The greatest number that real numbers are whole multiples of; 1 where they are not, and for complex ones."""
+    parts = [number.real for number in numbers]
+    if any(number.imag or not number.real or not number.finite for number in numbers):
         return Fraction(1)
-    exact = [Fraction(number.real) for number in numbers]
-    denominator = lcm(*(number.denominator for number in exact))
-    return Fraction(gcd(*(int(number * denominator) for number in exact)), denominator)
+    fractions = [Fraction(part) for part in parts if not isinstance(part, float)]
+    if len(fractions) < len(parts):
+        least = min(abs(float(part)) for part in parts)
+        return least if all((float(part) / least).is_integer() for part in parts) else Fraction(1)
+    denominator = lcm(*(number.denominator for number in fractions))
+    return Fraction(gcd(*(int(number * denominator) for number in fractions)), denominator)
