@@ -166,7 +166,7 @@ def test_add_folds() -> None:
     assert add(add(s, t), add(t, ONE)) is Add((s, Mul((Number(2), t)), ONE))
     assert add(s, t, mul(Number(-1), s)) is t
     assert add(mul(Number(Fraction(1, 2)), s, t), mul(Number(Fraction(1, 2)), s, t)) is Mul((s, t))
-    assert add(mul(Number(0.5), s), mul(Number(0.5), s)) is Mul((Number(1.0), s))
+    assert add(mul(Number(0.5), s), mul(Number(0.5), s)) is s
     assert add(s, Number(Fraction(1, 2)), Number(Fraction(1, 2))) is Add((s, ONE))
     assert add(Number(0, 1), Number(0, -1)) is ZERO
     assert add(s, MINUS_ONE, ONE) is s
@@ -194,6 +194,14 @@ def test_floats_fold_like_exact_numbers() -> None:
     assert add(Number(0.1), Number(0.7)) is Number(0.8)
     assert mul(Number(0.1), Number(0.123456789123456)) is Number(0.1 * 0.123456789123456)
     assert mul(Number(1e200), Number(1e200)) is Number(inf)
+    assert add(Number(0.9), Number(0.1)) is ONE
+    assert mul(Number(0.1), Number(Fraction(1, 9))) is Number(Fraction(1, 90))
+
+
+def test_a_coordinate_at_a_number_is_that_number() -> None:
+    shifted = Coordinate(affine([(i, 2)], 1))
+    assert substitute(shifted, {i: j}) is Coordinate(affine([(j, 2)], 1))
+    assert substitute(shifted, {i: Affine((), 3)}) is Number(7)
 
 
 def test_conj_folds() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from combdiff.ir import Range, Var, affine, indicator
-from combdiff.polyhedra import enclosed, lattice_of, linear, loosest, loosest_room, tightest
+from combdiff.polyhedra import enclosed, is_empty, lattice_of, linear, loosest, loosest_room, tightest
 
 D, J = Var("d", Range("n")), Var("j", Range("m"))
 FORMS = st.tuples(st.integers(-6, 6), st.integers(-6, 6), st.integers(-6, 6))
@@ -43,3 +43,15 @@ def test_the_same_points_meet_them(form: tuple[int, ...], known: tuple[int, ...]
         if linear(congruence).evaluate(at) % modulus == 0:
             expected = linear(written).evaluate(at) >= 0
             assert [bound.evaluate(at) >= 0 for bound in bounds] == [expected, expected]
+
+
+@given(
+    shifts=st.tuples(*[st.integers(-5, 5)] * 2),
+    sizes=st.tuples(*[st.integers(2, 6)] * 2),
+    sign=st.sampled_from([1, -1]),
+)
+def test_what_two_congruences_leave_is_seen(shifts: tuple[int, int], sizes: tuple[int, int], sign: int) -> None:
+    forms = affine([(D, 1)], shifts[0]), affine([(D, sign)], shifts[1])
+    conditions = [indicator(form, size) for form, size in zip(forms, sizes, strict=True)]
+    met = [n for n in range(60) if not (n + shifts[0]) % sizes[0] and not (sign * n + shifts[1]) % sizes[1]]
+    assert is_empty(lattice_of(conditions)) == (not met)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import combdiff as cd
 from combdiff.ir import ONE, Number, Range, Space, Var, add, divide, function, mul, raised, tidy, unequal
 from combdiff.ir.interpreter import evaluate
 from combdiff.simplification.normal_form.denominators import over_one_denominator, without_fractions_below
-from combdiff.simplification.normal_form.polynomials import Product, exact_quotient
+from combdiff.simplification.normal_form.polynomials import Product, exact_quotient, exact_root
 
 Vector = cd.Space("n")
 
@@ -338,3 +339,89 @@ def test_the_laws_see_definitions_that_are_written_into_the_steps_of_scans() -> 
     cd.testing.check_grad(orbit, "q0", **given)
     np.testing.assert_allclose(gradient(**given), cd.grad(orbit, simplify=False)(**given), rtol=1e-12)
     np.testing.assert_allclose(cd.read(str(gradient), {"q0": Vector, "p0": Vector})(**given), gradient(**given))
+
+
+CANCELLING = {
+    "x * (2 * x - y) + y * (2 * y - x)": "i ↦ 2 x[i]² - 2 x[i] y[i] + 2 y[i]²",
+    "(y * (x * (2 * x - y) + y * (2 * y - x))).sum()": "2 Σ_i y[i] (x[i]² - x[i] y[i] + y[i]²)",
+    "x @ (2 * x - y) + y @ (2 * y - x)": "2 Σ_i x[i] (x[i] - y[i]) + 2 Σ_i y[i]²",
+    "x * (1 - x)": "i ↦ x[i] (1 - x[i])",  # nothing cancels, and 1 - x keeps its digits
+    "x**2 - 2 * x * y + y**2": "i ↦ (x[i] - y[i])²",
+    "8 * x * y - 8 * x**2 - 2 * y**2": "i ↦ -2 (2 x[i] - y[i])²",
+    "x * (x - 2 * y) + y * y": "i ↦ (x[i] - y[i])²",
+    "x**2 - x * y + y**2": "i ↦ x[i]² - x[i] y[i] + y[i]²",
+}
+
+
+@pytest.mark.parametrize("written", CANCELLING)
+def test_products_of_sums_that_cancel_in_part_are_multiplied_out(written: str) -> None:
+    def program(x: Vector, y: Vector):
+        return eval(written)
+
+    simple = cd.simplify(cd.program(program))
+    assert str(simple) == f"(x, y) ↦ {CANCELLING[written]}"
+    x, y = np.array([0.5, -2.0, 3.0]), np.array([1.5, 0.25, -1.0])
+    np.testing.assert_allclose(simple(x, y), eval(written), rtol=1e-13)
+
+
+@given(st.dictionaries(st.tuples(*[st.integers(0, 2)] * 2), st.fractions(-3, 3, max_denominator=4), max_size=4))
+def test_the_root_of_a_square_is_found(polynomial: dict[tuple[int, int], Fraction]) -> None:
+    x, y = Var("x", Space()), Var("y", Space())
+    terms = [(n, value) for n, value in polynomial.items() if value]
+    square: dict[tuple[int, int], Fraction] = {}
+    for ((m, n), value), ((k, p), other) in product(terms, terms):
+        square[m + k, n + p] = square.get((m + k, n + p), Fraction(0)) + value * other
+    products = [(Number(tidy(value)), {x: m, y: n}) for (m, n), value in square.items() if value]
+    found = exact_root(products, 8)
+    if not terms:
+        assert found is None
+        return
+    assert found is not None
+    sign = 1 if {(p.get(x, 0), p.get(y, 0)): n.real for n, p in found} == dict(terms) else -1
+    assert {(p.get(x, 0), p.get(y, 0)): sign * n.real for n, p in found} == dict(terms)
+    products[0] = Number(tidy(products[0][0].real + Fraction(1, 7))), products[0][1]
+    assert exact_root(products, 8) is None or len(terms) == 1
+
+
+def test_a_number_is_in_front_of_a_sum_of_its_multiples_also_where_it_is_a_float() -> None:
+    @cd.program
+    def program(x: Vector, y: Vector):
+        return x @ (0.3 * x + 0.3 * y)
+
+    assert str(cd.simplify(program)) == "(x, y) ↦ 0.3 Σ_i x[i] (x[i] + y[i])"
+
+
+def test_a_leaky_maximum_has_steps_of_its_argument() -> None:
+    @cd.program
+    def leaky(x: cd.Space(4)):
+        return np.maximum(0.9 * x, -0.1 * x).mean()
+
+    assert str(cd.grad(leaky)) == "x ↦ d ↦ 0.225 heaviside(x[d]) - 0.025 heaviside(-x[d])"
+
+
+def test_an_imaginary_part_is_one_whatever_the_number_in_front() -> None:
+    @cd.program
+    def program(x: cd.Space("n", dtype=complex)):
+        return np.real(0.3j * np.sum(x)) + np.imag(np.sum(x))
+
+    assert str(cd.simplify(program)) == "x ↦ 0.7 Im(Σ_i x[i])"
+    x = np.array([1 + 2j, -0.5 + 0.25j])
+    np.testing.assert_allclose(cd.simplify(program)(x), program(x))
+
+
+def test_the_distance_of_two_indices_is_one_whichever_stands_first() -> None:
+    @cd.program
+    def program(x: cd.Space("n")):
+        return cd.sum(lambda i, j: abs(1 * i - 1 * j) * x[i] * x[j])
+
+    assert str(cd.grad(program)) == "x ↦ d<n ↦ 2 Σ_i x[i] |i - d|"
+    cd.testing.check_grad(program, x=np.array([0.5, -2.0, 3.0]))
+
+
+def test_what_is_chosen_at_even_places_is_not_chosen_at_odd_ones() -> None:
+    @cd.program
+    def program(x: cd.Space("n")):
+        return cd.sum(lambda i: cd.where(i % 2 == 0, x[i], 3 * x[i]) ** 2)
+
+    assert str(cd.grad(program)) == "x ↦ d ↦ 18 [d mod 2 = 1] x[d] + 2 [d mod 2 = 0] x[d]"
+    cd.testing.check_grad(program, x=np.array([0.5, -2.0, 3.0]))

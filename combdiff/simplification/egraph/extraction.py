@@ -71,6 +71,7 @@ from combdiff.ir import (
     type_of,
     unequal,
     values_of,
+    whole_power,
     with_real_moduli,
 )
 from combdiff.records import dataclass
@@ -280,6 +281,13 @@ def parts_cost(term: Term) -> Mapping[Term, float]:
     if own:
         costs[term] = own
     return costs
+
+
+def parts_work(term: Term) -> dict[Term, float]:
+    """The same, with squares as the products that they are: no choice is between these and a function."""
+    return {
+        part: cost / FUNCTION_COST if whole_power(part)[1] == 2 else cost for part, cost in parts_cost(term).items()
+    }
 
 
 def by_transposes(term: Sum) -> Term | None:

@@ -142,7 +142,7 @@ def unsaturated(term: Term, context: Context = NOTHING) -> Term:
     """The cheapest of the forms of a term that no law changes (see `settled`)."""
     names, forms = Names(term), dict[Any, int]()
     written = ordered(apart(term, names))
-    named = canonical(normalise(written, names), forms)
+    named = canonical(normalise(with_sums_cancelled(written, names), names), forms)
     chosen = _cheapest((named, written), (written,), context, forms)
     note(lambda: Found(term, written, ((written, named),), chosen, context.known))
     return chosen

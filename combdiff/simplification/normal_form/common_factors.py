@@ -31,7 +31,7 @@ from combdiff.ir import (
     remembered,
     subterms,
 )
-from combdiff.simplification.egraph.extraction import parts_cost, volume
+from combdiff.simplification.egraph.extraction import parts_work, volume
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
 from combdiff.simplification.normal_form.denominators import is_fraction, over_one_denominator
@@ -82,7 +82,7 @@ def _weight(term: Term, indices: frozenset[Var]) -> tuple[float, int]:
     rest = mul(*(f for f in factors_of(term) if f not in in_front))
     work: dict[Term, float] = {}
     for part in (rest, *in_front):
-        work |= parts_cost(part)
+        work |= parts_work(part)
     return sum(work.values()) + len(in_front), length_alone(term)
 
 

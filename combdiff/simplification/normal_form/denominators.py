@@ -8,6 +8,7 @@
     2 u/s − 2 v w/s²                        →   2 (u − v w/s)/s
     n log(x) xⁿ⁻¹ + xⁿ/x                    →   xⁿ⁻¹ (n log(x) + 1)
     1/(2 t), t = 1/s                        →   s/2
+    x² − 2 x y + y²                         →   (x − y)²
 
 A sum over one denominator has a polynomial above it. It is multiplied out, as what cancels in it is seen only then.
 Nothing is done with sums that hold a condition: [x ≠ y]/(x − y) is 0 where x = y, and one over x − y would not be.
@@ -52,12 +53,12 @@ from combdiff.ir import (
     total,
     whole_power,
 )
-from combdiff.simplification.egraph.extraction import parts_cost
+from combdiff.simplification.egraph.extraction import parts_work
 from combdiff.simplification.normal_form.angles import with_angles_added
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.joined_networks import primitive
 from combdiff.simplification.normal_form.lengths import is_negative, printed_length
-from combdiff.simplification.normal_form.polynomials import exact_quotient
+from combdiff.simplification.normal_form.polynomials import exact_quotient, exact_root
 
 MOST_TERMS = 12  # of a numerator that is multiplied out
 MOST_POWER = 4  # of a sum in it
@@ -131,16 +132,17 @@ def _whole_powers(product_: Term, exponent: int = 1) -> Iterator[tuple[Term, int
 
 
 def _shortest(term: Term, forms: Iterable[Term]) -> Term:
-    """The shortest of the forms of a term that take no more work, the term itself if none is shorter."""
-    best = term
-    for form in forms:
-        if printed_length(form) < printed_length(best) and _is_tame(form) and _work(form) <= _work(term):
-            best = form
-    return best
+    """The shortest of the forms of a term that take no more work, the term itself if none is shorter.
+
+    Of forms as long the one that takes least, the first of those.
+    """
+    length, work = printed_length(term), _work(term)
+    shorter = [form for form in forms if printed_length(form) < length and _is_tame(form) and _work(form) <= work]
+    return min(shorter, key=lambda form: (printed_length(form), _work(form)), default=term)
 
 
 def _work(term: Term) -> float:
-    return sum(parts_cost(term).values())
+    return sum(parts_work(term).values())
 
 
 def _is_tame(product_: Term) -> bool:
@@ -220,8 +222,29 @@ def _multiplied(term: Term, parts: Sequence[Part]) -> Iterator[Term]:
         counts = Counter(base for _, powers in found for base in powers)
         collected = (_by_powers(found, base) for base, n in counts.items() if 1 < n < len(found))
         multiplied_out = add(*(mul(number, _product(powers)) for number, powers in found))
-        forms = (multiplied_out, with_angles_added(multiplied_out), *collected)
-        yield from (form for form in forms if _work(form) < _work(term))
+        forms = (
+            multiplied_out,
+            mul(*primitive(multiplied_out)),
+            with_angles_added(multiplied_out),
+            *collected,
+            *_as_square(multiplied_out),
+        )
+        cancels = len(found) < sum(map(_products_in, parts))
+        yield from (form for form in forms if cancels or _work(form) < _work(term))
+
+
+def _as_square(polynomial: Term) -> Iterator[Term]:
+    """A multiple of a square as such: 2 x² − 4 x y + 2 y² is 2 (x − y)²."""
+    *front, inner = primitive(polynomial)
+    for sign in (ONE, MINUS_ONE) if isinstance(inner, Add) and len(inner.terms) > 2 else ():
+        root = exact_root([_powers(mul(sign, part)) for part in inner.children], MOST_TERMS)
+        if root is not None:
+            yield mul(sign, *front, raised(add(*(mul(number, _product(powers)) for number, powers in root)), 2))
+
+
+def _products_in(part: Part) -> int:
+    """How many products a product of sums is, multiplied out."""
+    return prod(len(base.terms) ** int(n) for base, n in part[1].items() if isinstance(base, Add) and n > 0)
 
 
 class JoiningLogarithms(Rewriter):

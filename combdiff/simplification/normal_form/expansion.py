@@ -47,6 +47,7 @@ from combdiff.ir import (
 )
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
+from combdiff.simplification.normal_form.lengths import printed_length
 
 HALF = Number(Fraction(1, 2))
 MOST_ADDENDS = 16  # of a sum that is multiplied out
@@ -167,16 +168,20 @@ def multiplied_out(term: Term, names: Names) -> Term:
 
 
 def with_sums_cancelled(term: Term, names: Names) -> Term:
-    """A term with the Σ's in a sum multiplied out where the sum has fewer terms then: Σ x + Σ y − Σ (x + y) is 0."""
+    """A term with the Σ's in a sum multiplied out where some of its terms cancel: Σ x + Σ y − Σ (x + y) is 0."""
     sums = [node for node in subterms(term) if isinstance(node, Add) and _has_sums_to_open(node)]
     return Replacing({node: _cancelled(node, names) for node in sums}).run(term) if sums else term
 
 
 def _cancelled(sum_: Add, names: Names) -> Term:
-    found = canonical(normalise(multiplied_out(sum_, names), names))
+    parts = _multiplied_out(sum_, names)
+    found = canonical(normalise(add(*(mul(*part) for part in parts)), names))
     inside = number_and_rest(found)[1]  # the sign of a sum may stand in front of it
-    left = len(inside.terms) if isinstance(inside, Add) else 1
-    return found if found is ZERO or left < len(sum_.terms) else sum_
+    terms = inside.terms if isinstance(inside, Add) else (inside,)
+    # x[d] Σ_i v[i] beside Σ_i v[i] x[i] would not be one Σ again
+    connected = all(isinstance(number_and_rest(term)[1], Sum) for term in terms)
+    shorter = connected and len(terms) < len(parts) and printed_length(found) < printed_length(sum_)
+    return found if found is ZERO or len(terms) < len(sum_.terms) or shorter else sum_
 
 
 def _has_sums_to_open(sum_: Add) -> bool:
