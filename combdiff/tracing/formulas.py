@@ -1,6 +1,6 @@
 """Arrays of numbers by formulas of their indices: what `np.arange(n)`, `1 - np.eye(n)` and `np.tri(n)` are.
 
-    np.arange(4)             i ↦ i                 1 - np.eye(4)           (i, j) ↦ 1 − δ(i, j)
+    np.arange(4)             i ↦ i                 1 - np.eye(4)           (i, j) ↦ [i ≠ j]
     np.linspace(0, 1, 5)     i ↦ i/4               np.tri(4)               (i, j) ↦ [i ≥ j]
     np.eye(4, k=1)           (i, j) ↦ δ(i + 1, j)  np.triu(-np.inf, 1)     (i, j) ↦ −∞ [j ≥ i + 1]
 
@@ -19,7 +19,21 @@ from typing import Any
 import numpy as np
 
 from combdiff.errors import was_there
-from combdiff.ir import Coordinate, Number, Range, Term, Var, add, affine, delta, function, indicator, lambda_, mul
+from combdiff.ir import (
+    Coordinate,
+    Number,
+    Range,
+    Term,
+    Var,
+    add,
+    affine,
+    delta,
+    function,
+    indicator,
+    lambda_,
+    mul,
+    opposite,
+)
 from combdiff.ir import number as number_term
 from combdiff.records import dataclass
 from combdiff.tracing.context import current
@@ -147,10 +161,12 @@ def _by_exceptions(sequence: _Sequence) -> Term | None:
     numbers, counts = np.unique(values, return_counts=True)
     base = numbers[counts.argmax()]
     places = np.flatnonzero(values != base).tolist()
-    few = len(places) <= MOST_EXCEPTIONS and 2 * len(places) < len(values)
-    if not few or not _adds_up(base, values, places):
+    told = len(values) >= LEAST_TOLD or base == 0
+    if len(places) > MOST_EXCEPTIONS or 2 * len(places) >= len(values) or not told:
         return None
-    return add(_number(base), *(mul(_number(values[place] - base), sequence.at(place)) for place in places))
+    conditions = [sequence.at(place) for place in places]
+    others = (_where(condition, values[place]) for condition, place in zip(conditions, places, strict=True))
+    return add(_where(mul(*map(_opposite, conditions)), base), *others)
 
 
 def _by_halves(sequence: _Sequence) -> Term | None:
@@ -159,33 +175,33 @@ def _by_halves(sequence: _Sequence) -> Term | None:
     (place, *others) = np.flatnonzero(values[1:] != values[:-1]).tolist()
     before, behind = values[0], values[-1]
     is_one = (place == 0 and before) or (place == len(values) - 2 and behind)  # an exception among the others
-    if others or is_one:
+    if others or is_one or (before and behind and len(values) < LEAST_TOLD):
         return None
-    if behind == 0:
-        return mul(_number(before), indicator(affine([(sequence.form, -1)], place)))
-    if not _adds_up(before, values, [-1]):
-        return None
-    return add(_number(before), mul(_number(behind - before), indicator(affine([(sequence.form, 1)], -1 - place))))
+    return _either(indicator(affine([(sequence.form, -1)], place)), before, behind)
 
 
 def _by_turns(sequence: _Sequence) -> Term | None:
     """One number at even places, and another at odd ones."""
     values = sequence.values
-    (even, odd), form = values[:2], sequence.form
+    even, odd = values[:2]
     if len(values) < LEAST_TOLD or (values[::2] != even).any() or (values[1::2] != odd).any():
         return None
-    if odd == 0:
-        return mul(_number(even), indicator(form, 2))
-    if not _adds_up(even, values, [1]):
-        return None
-    return add(_number(even), mul(_number(odd - even), indicator(affine([(form, 1)], -1), 2)))
+    return _either(indicator(sequence.form, 2), even, odd)
 
 
-def _adds_up(base: Any, values: Array, places: list[int]) -> bool:
-    """Whether numbers at some places are those that are added to the others, 0 or of as many elements, exactly."""
-    added = values[places]
-    finite = np.isfinite(base) and np.isfinite(added).all() and len(values) >= LEAST_TOLD
-    return bool(base == 0 or (finite and np.array_equal(base + (added - base), added)))
+def _either(condition: Term, one: Any, other: Any) -> Term:
+    """One number where a condition holds and another elsewhere; their difference would not be exact."""
+    return add(_where(condition, one), _where(_opposite(condition), other))
+
+
+def _where(condition: Term, number: Any) -> Term:
+    return mul(_number(number), condition)
+
+
+def _opposite(condition: Term) -> Term:
+    found = opposite(condition)
+    assert found is not None
+    return found
 
 
 def _number(value: Any) -> Number:

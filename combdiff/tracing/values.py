@@ -21,10 +21,12 @@ import numpy as np
 import combdiff.tracing.arrays as arrays
 from combdiff.errors import TraceError, TypeMismatchError, UnknownAttributeError, UnsupportedError, shown
 from combdiff.ir import (
+    ONE,
     ZERO,
     Apply,
     Domain,
     Function,
+    IndexGuard,
     Number,
     Size,
     Space,
@@ -44,6 +46,7 @@ from combdiff.ir import (
     join,
     mul,
     negate,
+    opposite,
     power_of,
     size_of_axis,
     size_of_parts,
@@ -65,6 +68,9 @@ WHERE_HINT = "conditions are comparisons, joined with parentheses: (x > 0) & (y 
 
 
 def _subtract(left: Term, right: Term) -> Term:
+    """A difference; 1 less what holds at some indices is what holds at the others: 1 − δ(i, j) is [i ≠ j]."""
+    if left is ONE and isinstance(right, IndexGuard) and (others := opposite(right)) is not None:
+        return others  # multiplied out, u − δ(i, j) u would lose the digits of what u is added to
     return add(left, negate(right))
 
 

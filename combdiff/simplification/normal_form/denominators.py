@@ -377,8 +377,9 @@ def _opened(term: Term) -> Iterator[Term]:
             for form in _forms(base):
                 inner, found = _powers(form)
                 opened = _times(others, {each: m * n for each, m in found.items()})
-                numbers, opened = _with_one_sum(_number(mul(number, raised(inner, n.numerator))), opened)
-                yield mul(numbers, _product(opened))
+                if isinstance(times := raised(inner, n.numerator), Number):  # not too large a power, and no float's
+                    numbers, opened = _with_one_sum(_number(mul(number, times)), opened)
+                    yield mul(numbers, _product(opened))
 
 
 def _divided_without_rest(term: Term) -> Iterator[Term]:
