@@ -346,8 +346,28 @@ def arm(a: Number, b: Number, p: Number, x: Number):
     return (a * cd.cos(p) + b * cd.cos(p + x)) ** 2 + (a * cd.sin(p) + b * cd.sin(p + x)) ** 2
 
 
-def perihelion(a: Number, x: Number):
-    return a * (1 - x**2) / (1 + x)
+def geometric_series(a: Number, x: Number):
+    return a * (1 - x**3) / (1 - x)
+
+
+def trinomial(x: Number, y: Number):
+    return cd.exp(x**2 - 2 * x * y + y**2)
+
+
+def cumulated(x: Vector):
+    return np.cumsum(np.cumsum(x)).sum()
+
+
+def by_steps(x: cd.Space(5)):
+    return cd.sum(lambda j, d: cd.where(3 * j + d <= 2, x[j] ** 3 * x[d], 0))
+
+
+def chosen_twice(x: Vector, y: Vector):
+    return cd.sum(lambda i: cd.where(x[i] > y[i], x[i], 3 * y[i]) ** 2)
+
+
+def crossed(x: Vector, y: Vector):
+    return cd.exp(x @ (2 * x - y) + y @ (2 * y - x))
 
 
 def quotient_rule(x: Vector, y: Vector):
@@ -451,7 +471,12 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "shares of quotients": (compression, "with_shares", lambda factors, definitions: tuple(factors), shares),
     "one denominator": (common_factors, "over_one_denominator", lambda term: term, quotient_rule),
     "angles added": (denominators, "with_angles_added", lambda term: term, arm),
-    "polynomials divided": (denominators, "exact_quotient", lambda *_: None, perihelion),
+    "polynomials divided": (denominators, "exact_quotient", lambda *_: None, geometric_series),
+    "squares": (denominators, "exact_root", lambda *_: None, trinomial),
+    "places counted": (contraction, "without_counted_places", lambda product: product, cumulated),
+    "the only place": (delta_solver, "_only_place", lambda index, conditions: iter(()), by_steps),
+    "what conditions say": (contraction, "where_they_hold", lambda factors: factors, chosen_twice),
+    "terms that cancel": (saturation, "with_sums_cancelled", lambda term, names: term, crossed),
     "networks joined": (common_factors, "joined_networks", lambda term: term, form),
     "sums of transposes": (definitions, "with_transposes_joined", lambda term: term, squared_form),
     "sums opened": (pipeline, "with_sums_opened", lambda body: body, waves),
@@ -1270,7 +1295,7 @@ STABILITY: dict[str, tuple[Any, str, Any, Any, tuple[Any, ...], Any]] = {  # the
     ),
     "weights that are 0": (
         EXPONENTIALS,
-        "_named_weights",
+        "named_weights",
         lambda *_: set(),
         log_of_weighted,
         SECOND_LARGE,

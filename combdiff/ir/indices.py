@@ -253,7 +253,8 @@ def opposite(condition: Term) -> Term | None:
         case Indicator() if not condition.modulus:
             return indicator(affine([(condition.form, -1)], -1))
         case Indicator(modulus=2):
-            return indicator(affine([(condition.form, 1)], 1), 2)
+            parts, offset = affine_parts(condition.form)
+            return indicator(affine(parts, (offset + 1) % 2), 2)
         case Unequal():
             return condition.opposite
         case Delta() if not condition.lookup:

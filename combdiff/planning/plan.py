@@ -393,12 +393,12 @@ def pruned(plan: Plan) -> Plan:
 def with_real_results(plan: Plan) -> Plan:
     """The plan with what is computed from integers alone as real numbers in the end.
 
-    The derivative by x of a·x is a, and real, whatever a holds.
+    The derivative by x of a·x is a, and real, whatever a holds, and that of Σ_i i·x[i] is a real array.
     """
     whole: list[bool] = []
     for step in plan.steps:
-        below = [whole[m] for m in step.operands if not isinstance(plan.steps[m].operation, Fill | Iota)]
-        given = isinstance(step.operation, Parameter) and step.kind is int
+        below = [whole[m] for m in step.operands if not isinstance(plan.steps[m].operation, Fill)]
+        given = isinstance(step.operation, Parameter | Iota) and step.kind is int
         whole.append(given or (bool(below) and all(below) and not step.operation.takes_type))
     steps, results = list(plan.steps), []
     for n in plan.results:

@@ -144,7 +144,8 @@ def with_stable_exponentials(program: Lambda) -> Lambda:
     """
     if not any(isinstance(node, Primitive) and node.name in _EXPONENTIAL for node in subterms(program)):
         return program
-    stabilising = _Stabilising(program)
+    weights = _Stabilising(program).named_weights(program)  # of sums whose scales depend on no weight
+    stabilising = _Stabilising(program, weights)
     return stabilising.rewritten() if any(map(stabilising.may_ask, subterms(program))) else program
 
 
@@ -154,8 +155,9 @@ _EXPONENTIAL = ("exp", "cosh", "sinh")
 class _Stabilising(Rewriting):
     """Rewrites sums of exponentials; see the module."""
 
-    def __init__(self, program: Lambda) -> None:
+    def __init__(self, program: Lambda, weights: frozenset[Term] = frozenset()) -> None:
         super().__init__(program)
+        self._weights = weights
         self._peaks: dict[Var, tuple[tuple[Var, ...], tuple[_Entry, ...]]] = {}
         self._odds: dict[Var, Exponent] = {}
         self._nonnegative: dict[Var, bool] = {}
@@ -173,7 +175,6 @@ class _Stabilising(Rewriting):
         self._ample: set[Term] = set()  # sums, and bindings of sums, that are at least 1
         self._fractions: dict[Term, _Fraction | None] = {}
         self._settled: dict[Term, frozenset[Term] | None] = {}
-        self._weights = frozenset(self._named_weights(program))
         self._weighted: dict[Term, tuple[Term, ...]] = {}
 
     # --- what kind a term is
@@ -360,14 +361,14 @@ class _Stabilising(Rewriting):
 
     # --- weights of sums of exponentials
 
-    def _named_weights(self, program: Lambda) -> set[Term]:
+    def named_weights(self, program: Lambda) -> frozenset[Term]:
         """The tensors that are weights of exponentials in a sum under a logarithm, a quotient or a root."""
         found: set[Term] = set()
         seen: set[Term] = set()
         for node in subterms(program):
             if isinstance(node, Primitive) and self._is_of_exponentials(node):
                 self._collect_weights(node.arguments[0], found, seen)
-        return found
+        return frozenset(found)
 
     def _collect_weights(self, term: Term, found: set[Term], seen: set[Term]) -> None:
         if term in seen or not self.grows(term):

@@ -341,3 +341,19 @@ def test_steps_with_sigmoids_are_run_once() -> None:
     assert cd.value_and_grad(f, "w").source().count("for ") == 2
     w, x = np.array([0.3, -0.5]), np.array([[0.1, 0.2], [-0.4, 0.3], [0.7, 0.1]])
     assert cd.testing.check_routes(f, w=w, x=x) < 1e-6
+
+
+def test_weights_are_looked_for_before_scales_that_depend_on_them() -> None:
+    """Whether a factor beside exponentials is positive asks for its scale, which conditions and weights stand in."""
+    program = cd.read(
+        """x ↦
+        t[i,k] = log(Σ_j exp(x[i,j,k]))
+        e[j<3,k<3,i] = [j ≥ k] exp(Σ_l t[i,l]²)
+        p[i,j,k] = e[j,k,i] / Σ_l e[j,l,i]
+        z[i,j,k] = Σ_l p[i,j,l] t[i,k]
+        Σ_{i,j,k} (z[i,j,k] / sqrt(1 + Σ_{l,m,n} z[l,m,n]²))²""",
+        {"x": cd.Space(2, 3, 4)},
+    )
+    x = np.random.default_rng(0).normal(size=(2, 3, 4))
+    z = np.repeat(np.log(np.exp(x).sum(1))[:, None], 3, axis=1)  # the shares of a row add up to 1
+    np.testing.assert_allclose(program(x), (z**2).sum() / (1 + (z**2).sum()), rtol=1e-12)

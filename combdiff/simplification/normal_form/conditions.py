@@ -3,6 +3,8 @@
     [i ≥ d] [i ≤ d]                becomes   δ(i, d)
     [d ≥ 2] [d ≥ 5] [d ≥ 0]        becomes   [d ≥ 5]
     [d ≢ 0] [d ≥ 0]                becomes   [d ≥ 1]
+    [x ≥ y] [x < y]                becomes   0
+    Σ_{i<n} [i ≥ d]                is        n − d
 
 Invariant: the value of the product is unchanged.
 """
@@ -15,10 +17,13 @@ from functools import lru_cache
 from combdiff.ir import (
     ONE,
     ZERO,
+    Coordinate,
     Delta,
     Indicator,
     Range,
     Real,
+    Relation,
+    SummedProduct,
     Symmetric,
     Term,
     Unequal,
@@ -26,8 +31,14 @@ from combdiff.ir import (
     Whole,
     affine,
     affine_parts,
+    exchanged,
+    factors_of,
     indicator,
     is_index,
+    mul,
+    opposite,
+    size_form,
+    subterms,
 )
 from combdiff.polyhedra import (
     Lattice,
@@ -88,6 +99,9 @@ def met(factors: Sequence[Term]) -> list[Term]:
 
 def plain_conditions(factors: Sequence[Term]) -> Sequence[Term]:
     """The factors with the conditions among them in their plainest form, and those that others imply left out."""
+    relations = [f for f in factors if isinstance(f, Relation)]
+    if any(each.opposite in relations for each in relations):
+        return [ZERO]
     conditions = [f for f in factors if isinstance(f, Indicator | Unequal) and not _on_the_real_line(f)]
     if not conditions:
         return factors
@@ -107,6 +121,67 @@ def plain_conditions(factors: Sequence[Term]) -> Sequence[Term]:
     around = [f for f in conditions if isinstance(f, Unequal) and f.cycle]
     chosen = [*(indicator(term_of(form, variables)) for form in found[0]), *(apart[form] for form in found[1])]
     return [f for f in factors if f not in conditions] + chosen + list(dict.fromkeys((*around, *congruences)))
+
+
+def where_they_hold(factors: Sequence[Term]) -> Sequence[Term]:
+    """The factors of a product with 1 for what conditions among them say, and 0 for what they rule out.
+
+    [x > y] ([x > y] u + [x ≤ y] v) is [x > y] u.
+    """
+    conditions = dict.fromkeys(f for f in factors if isinstance(f, Relation | Indicator | Unequal))
+    known: dict[Term, Term] = {other: ZERO for f in conditions if (other := opposite(f)) is not None}
+    known |= dict.fromkeys(conditions, ONE)
+    told = [f not in conditions and any(part in known for part in subterms(f)) for f in factors] if known else []
+    return [exchanged(f, known) if each else f for f, each in zip(factors, told, strict=True)] if any(told) else factors
+
+
+def without_counted_places(product: SummedProduct) -> SummedProduct:
+    """The product with the number of places for each summed index that stands in bounds alone: Σ_i [i ≥ d] is n − d.
+
+    Where there may be none, a condition says that there are. An index of which either of two bounds may be the nearer
+    stays, and one in steps.
+    """
+    for index in product.indices:
+        bounds = [factor for factor in product.factors if index in factor.free]
+        others = [factor for factor in product.factors if index not in factor.free]
+        count = _number_of_places(index, bounds, others) if bounds and all(map(_is_bound, bounds)) else None
+        if count is not None:
+            left = tuple(each for each in product.indices if each is not index)
+            return without_counted_places(SummedProduct(left, (*others, *factors_of(count))))
+    return product
+
+
+def _number_of_places(index: Var, bounds: Sequence[Term], beside: Iterable[Term]) -> Term | None:
+    """How many places are left of a counted index, between one bound from below and one from above at most."""
+    if not isinstance(index.type, Range) or len(bounds) > 2:
+        return None
+    ends = {1: affine([]), -1: affine([(size_form(index.type.size), 1)], -1)}
+    others = {var for bound in bounds for var in bound.free if var is not index}
+    known = [*premises_of(sorted(others, key=symbol)), *(linear(_form(f)) for f in beside if _is_bound(f))]
+    found: dict[int, Term] = {}
+    for bound in bounds:
+        sign = dict(affine_parts(_form(bound))[0])[index]
+        place = affine([(_form(bound), -sign), (index, 1)])
+        if (
+            abs(sign) != 1
+            or sign in found
+            or not implied(linear(affine([(place, sign), (ends[int(sign)], -sign)])), known)
+        ):
+            return None
+        found[int(sign)] = place
+    first, last = (found.get(sign, ends[sign]) for sign in (1, -1))
+    count = affine([(last, 1), (first, -1)], 1)
+    number = Coordinate(count, int).with_children((count,))
+    return number if implied(linear(count), known) else mul(indicator(count), number)
+
+
+def _form(bound: Term) -> Term:
+    assert isinstance(bound, Indicator)
+    return bound.form
+
+
+def _is_bound(factor: Term) -> bool:
+    return isinstance(factor, Indicator) and not factor.modulus and is_counted(factor.form)
 
 
 def _told_on(lattice: Lattice, bounds: Sequence[Linear], premises: Sequence[Linear]) -> tuple[Linear, ...]:

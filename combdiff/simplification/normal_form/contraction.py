@@ -49,7 +49,7 @@ from combdiff.ir import (
     total,
 )
 from combdiff.simplification.normal_form.around_axes import turned
-from combdiff.simplification.normal_form.conditions import plain_conditions
+from combdiff.simplification.normal_form.conditions import plain_conditions, where_they_hold, without_counted_places
 from combdiff.simplification.normal_form.delta_solver import can_take, on_diagonals, solve, solve_at_ends
 from combdiff.simplification.normal_form.fourier_inversion import collapsed
 from combdiff.simplification.normal_form.masks import exponential
@@ -130,11 +130,12 @@ class _Contracting:
         factors = product.factors
         if ZERO in factors:
             return ZERO
-        if any(isinstance(factor, Sum) for factor in factors):  # where a sum had one part left
-            return self._contracted(self._opened(product.indices, factors))
+        if (told := where_they_hold(factors)) is not factors or any(isinstance(f, Sum) for f in factors):
+            return self._contracted(self._opened(product.indices, told))  # where a sum had one part left
         waiting = next((n for n, f in enumerate(factors) if isinstance(f, Add) and _waits(f, product.indices)), None)
         if waiting is None:
-            return self.written(replace(product, factors=tuple(plain_conditions(on_diagonals(factors)))))
+            plain = replace(product, factors=tuple(plain_conditions(on_diagonals(factors))))
+            return self.written(without_counted_places(plain))
         rest, parts = [*factors[:waiting], *factors[waiting + 1 :]], factors[waiting].children
         return add(*(self._contracted(self._opened(product.indices, [part, *rest])) for part in parts))
 

@@ -16,7 +16,8 @@ Invariant: the value of the network is unchanged; conditions guard what a substi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from combdiff.ir import (
     Cyclic,
@@ -30,10 +31,11 @@ from combdiff.ir import (
     Symmetric,
     Term,
     Var,
+    affine,
     delta,
     substitute,
 )
-from combdiff.polyhedra import in_domain, is_inside, linear
+from combdiff.polyhedra import Linear, contradictory, in_domain, is_inside, linear, premises_of
 from combdiff.simplification.normal_form.around_axes import around_axes
 from combdiff.simplification.normal_form.conditions import (
     compares_bare_indices,
@@ -67,20 +69,38 @@ def solve(product: SummedProduct, names: Names) -> SummedProduct:
 
 
 def solve_at_ends(product: SummedProduct, names: Names) -> SummedProduct:
-    """As `solve`, with δ(i, 0) for [i ≤ 0] of a summed index that counts from 0, and so at the other end."""
+    """As `solve`, with δ(i, 0) for [i ≤ 0] of a summed index that counts from 0, and so at the other end.
+
+    So where others tell that no other place is left: [3 j ≤ 1 − d] is δ(j, 0) [d ≤ 1].
+    """
     solved = solve(SummedProduct(product.indices, _at_an_end(product)), names)
     return solved if _at_an_end(solved) == solved.factors else solve_at_ends(solved, names)
 
 
 def _at_an_end(product: SummedProduct) -> tuple[Term, ...]:
-    if not any(isinstance(factor, Indicator) for factor in product.factors):
+    conditions = [factor for factor in product.factors if isinstance(factor, Indicator) and not factor.modulus]
+    if not conditions:
         return product.factors
     counted = [index for index in product.indices if isinstance(index.type, Range | Symmetric)]
     outside = {side.scale(-1) for index in counted for side in in_domain(linear(index), index.type)}
-    return tuple(
-        vanishing(f.form) if isinstance(f, Indicator) and not f.modulus and linear(f.form) in outside else f
-        for f in product.factors
-    )
+    found = [vanishing(f.form) if f in conditions and linear(f.form) in outside else f for f in product.factors]
+    return (*found, *(place for index in counted for place in _only_place(index, conditions)))
+
+
+def _only_place(index: Var, conditions: Sequence[Indicator]) -> Iterator[Term]:
+    """δ(j, 0) where conditions with other indices hold at the first or the last j alone: of 3 j ≤ 1 − d at j = 0."""
+    told = [f for f in conditions if index in f.free and len(f.free) > 1]
+    if told and isinstance(index.type, Range) and isinstance(size := index.type.size, int):
+        known = (*premises_of(set().union(*(f.free for f in told))), *(linear(f.form) for f in told))
+        ends = (0, linear(index)), (size - 1, linear(index).scale(-1) + (size - 1))
+        place = next((place for place, away in ends if _contradict((*known, away - 1))), None)
+        if place is not None:
+            yield delta(index, affine([], place))
+
+
+@lru_cache(maxsize=1024)
+def _contradict(forms: tuple[Linear, ...]) -> bool:
+    return contradictory(list(forms))
 
 
 def _is_left(product: SummedProduct) -> bool:
