@@ -358,6 +358,10 @@ def cumulated(x: Vector):
     return np.cumsum(np.cumsum(x)).sum()
 
 
+def interpolated(x: cd.Space(5), t: Number):
+    return np.interp(t, np.arange(5), x)
+
+
 def by_steps(x: cd.Space(5)):
     return cd.sum(lambda j, d: cd.where(3 * j + d <= 2, x[j] ** 3 * x[d], 0))
 
@@ -474,6 +478,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "polynomials divided": (denominators, "exact_quotient", lambda *_: None, geometric_series),
     "squares": (denominators, "exact_root", lambda *_: None, trinomial),
     "places counted": (contraction, "without_counted_places", lambda product: product, cumulated),
+    "indices as one number": (contraction, "with_places_joined", lambda sum_: sum_, interpolated),
     "the only place": (delta_solver, "_only_place", lambda index, conditions: iter(()), by_steps),
     "what conditions say": (contraction, "where_they_hold", lambda factors: factors, chosen_twice),
     "terms that cancel": (saturation, "with_sums_cancelled", lambda term, names: term, crossed),

@@ -5,8 +5,8 @@
     np.eye(4, k=1)           (i, j) ↦ δ(i + 1, j)  np.triu(-np.inf, 1)     (i, j) ↦ −∞ [j ≥ i + 1]
 
 An array that varies along one axis is a sequence; so is one along two whose elements depend on the difference or on the
-sum of their indices. A sequence has a formula where its steps are equal, where few elements are none of one number,
-where it is one number before a place and another behind, or two by turns.
+sum of their indices, and one of a diagonal. A sequence has a formula where its steps are equal or grow by one number,
+where few elements are none of one number, where it is one number before a place and another behind, or two by turns.
 
 Invariant: a formula has the elements of the array, beyond rounding where its steps are equal.
 """
@@ -33,6 +33,7 @@ from combdiff.ir import (
     lambda_,
     mul,
     opposite,
+    square,
 )
 from combdiff.ir import number as number_term
 from combdiff.records import dataclass
@@ -41,6 +42,7 @@ from combdiff.tracing.context import current
 MOST_EXCEPTIONS = 3  # elements of a sequence that are none of the number that the others are
 LEAST = 3  # elements along an axis of what is more than two numbers
 LEAST_TOLD = 4  # elements of a sequence that are told by two numbers which are not 0
+MOST_WRITTEN_OUT = 5  # numbers of a vector that are written out one by one
 ROUNDING = 4  # units in the last place of the largest element, which equal steps are off by
 
 Array = np.ndarray[Any, Any]
@@ -51,17 +53,28 @@ def by_formula(array: Array, given: Array | None = None) -> Term | None:
 
     None where no formula is found, and for what had a name before, or is a part of what had: its user may change it.
     """
-    trace, memory = current("a constant array"), _memory(array if given is None else given)
-    indices = trace.fresh_indices(map(Range, array.shape))
+    indices = current("a constant array").fresh_indices(map(Range, array.shape))
     body = _element(array, indices)
-    if body is None or was_there(lambda held: isinstance(held, np.ndarray) and _memory(held) is memory, trace.code):
-        return None
-    return lambda_(indices, body)
+    return None if body is None or _had_name(array if given is None else given) else lambda_(indices, body)
+
+
+def _had_name(array: Array) -> bool:
+    """Whether an array, or what it is a part of, was there before the program under way was traced."""
+    memory, code = _memory(array), current("a constant array").code
+    return was_there(lambda held: isinstance(held, np.ndarray) and _memory(held) is memory, code)
 
 
 def _memory(array: Array) -> object:
     """What the elements of an array are kept in."""
     return array if array.base is None else array.base
+
+
+def numbers_of(given: object) -> list[Any] | None:
+    """The few numbers of a vector that the program has made, which are written out; None of others."""
+    array = np.asarray(given) if isinstance(given, list | tuple | np.ndarray) else None
+    if array is None or array.ndim != 1 or array.dtype.kind not in "biufc" or array.size > MOST_WRITTEN_OUT:
+        return None
+    return None if _had_name(array) else array.tolist()
 
 
 def _element(array: Array, indices: Sequence[Var]) -> Term | None:
@@ -80,8 +93,17 @@ def _element(array: Array, indices: Sequence[Var]) -> Term | None:
             return _formula(_Sequence(inner, index, lambda place: delta(index, affine([], place))))
         case [row, column] if max(inner.shape) >= LEAST or _is_unit(inner):
             found = (_formula(each) for each in _diagonals(inner, row, column))
-            return next((formula for formula in found if formula is not None), None)
+            return next((formula for formula in found if formula is not None), None) or _on_diagonal(inner, row, column)
     return None
+
+
+def _on_diagonal(matrix: Array, row: Var, column: Var) -> Term | None:
+    """δ(i, j) (i + 1) of np.diag([1, 2, 3])."""
+    diagonal = matrix.diagonal()
+    if matrix.shape[0] != matrix.shape[1] or not np.array_equal(matrix, np.diag(diagonal)):
+        return None
+    formula = _formula(_Sequence(diagonal, row, lambda place: delta(row, affine([], place))))
+    return None if formula is None else mul(formula, delta(row, column))
 
 
 @dataclass(frozen=True)
@@ -121,7 +143,7 @@ def _diagonals(matrix: Array, row: Var, column: Var) -> Iterator[_Sequence]:
 def _formula(sequence: _Sequence) -> Term | None:
     values = sequence.values
     counts = len(values) >= LEAST and values.dtype.kind != "c" and np.isfinite(values).all()
-    forms = (*((_by_steps, _by_distance) if counts else ()), _by_halves, _by_exceptions, _by_turns)
+    forms = (*((_by_steps, _by_distance, _by_squares) if counts else ()), _by_halves, _by_exceptions, _by_turns)
     return next((found for form in forms if (found := form(sequence)) is not None), None)
 
 
@@ -148,6 +170,20 @@ def _by_distance(sequence: _Sequence) -> Term | None:
         return None
     distance = function("abs", Coordinate(affine([(sequence.form, 1)], -place), sequence.kind))
     return add(number_term(least), mul(number_term(step), distance))
+
+
+def _by_squares(sequence: _Sequence) -> Term | None:
+    """first + slope · form + bend · form², of more numbers than these."""
+    values = sequence.values
+    if len(values) <= LEAST_TOLD:
+        return None
+    first, second, third = values[:3].tolist()
+    bend = (third - 2 * second + first) / 2
+    slope, places = second - first - bend, np.arange(len(values))
+    if not bend or not _are(values, first + slope * places + bend * places**2):
+        return None
+    number = Coordinate(sequence.form, sequence.kind)
+    return add(number_term(first), mul(number_term(slope), number), mul(number_term(bend), square(number)))
 
 
 def _are(values: Array, others: Array) -> bool:

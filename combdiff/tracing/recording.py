@@ -96,8 +96,9 @@ def trace_function(function: Callable[..., object]) -> Traced:
         body = parts[written]
         own = {term: name for term, (_, name) in trace.locals.items() if not NOTATION.fullmatch(name)}
         names = {parts[term]: name for term, name in own.items() if term in parts}
-        constants = {variable.name: array for variable, array in trace.constants.items()}
-        term = Lambda((*parameters, *trace.constants, *inner), body)
+        read = {variable: array for variable, array in trace.constants.items() if variable in body.free}
+        constants = {variable.name: array for variable, array in read.items()}
+        term = Lambda((*parameters, *read, *inner), body)
         told = tuple(var.name for var in inner)
         return Traced(term, function.__name__, location, told, trace.places, constants, names, (written, own))
 

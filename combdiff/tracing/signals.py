@@ -20,6 +20,7 @@ import combdiff.tracing.rearranging as rearranging
 from combdiff.errors import TypeMismatchError, UnsupportedError, shown
 from combdiff.tracing import functions as cd
 from combdiff.tracing.creation import ones
+from combdiff.tracing.formulas import numbers_of
 from combdiff.tracing.numpy_protocol import HANDLERS
 from combdiff.tracing.truths import where
 from combdiff.tracing.values import Value, wrap
@@ -40,12 +41,16 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
         raise TypeMismatchError(f"np.convolve has no mode {shown(mode)}", hint=f"it has {', '.join(MODES)}")
     if isinstance(window.shape[0], int) and isinstance(signal.shape[0], int) and window.shape[0] > signal.shape[0]:
         signal, window = window, signal
+        a, v = v, a
     width = window.shape[0]
     if not isinstance(width, int):
         return _convolve_named(signal, window, mode)
     start, more = {"full": (0, width - 1), "same": ((width - 1) // 2, 0), "valid": (width - 1, 1 - width)}[mode]
     size = rearranging.lengths((signal.space.axes[0], 1), (more, 1), what="np.convolve")
     padded = np.pad(signal, (width - 1 - start, max(more + start, 0)))
+    if weights := numbers_of(v):  # a stencil, x[k] - 2 x[k + 1] + x[k + 2]
+        places = [(weight, width - 1 - j) for j, weight in enumerate(weights) if weight] or [(0, 0)]
+        return cd.tensor(lambda k: sum(weight * padded[k + place] for weight, place in places), k=size)
     return cd.tensor(lambda k: cd.sum_(lambda j: window[j] * padded[k + (width - 1) - j], j=width), k=size)
 
 
@@ -74,7 +79,8 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     sizes = signal.shape[0], window.shape[0]
     if isinstance(sizes[0], int) and isinstance(sizes[1], int) and sizes[1] > sizes[0]:
         return _correlate(window, signal, mode).conj()[::-1]
-    return _convolve(signal, window.conj()[::-1], mode)
+    known = None if numbers_of(v) is None else np.conj(v)[::-1]
+    return _convolve(signal, window.conj()[::-1] if known is None else known, mode)
 
 
 def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import combdiff as cd
 from combdiff.ir import Names, Range, SummedProduct, Var, affine, apply, indicator, lambda_
 from combdiff.ir.interpreter import evaluate
-from combdiff.simplification.normal_form.conditions import without_counted_places
 from combdiff.simplification.normal_form.contraction import normalise
+from combdiff.simplification.normal_form.places import without_counted_places
 
 Vector = cd.Space("n")
 

@@ -44,6 +44,10 @@ FORMULAS = {
     "np.arange(3)[:, None] - np.arange(4)": "(i<3, j<4) ↦ x (i - j)",
     "np.arange(3)[:, None] + np.arange(4)": "(i<3, j<4) ↦ x (i + j)",
     "np.arange(4)[None, :, None] * np.ones((2, 4, 3))": "(i<2, j<4, k<3) ↦ x j",
+    "np.arange(6) ** 2": "i<6 ↦ x i²",
+    "np.linspace(0, 1, 11) ** 2": "i<11 ↦ 0.01 x i²",
+    "(np.arange(7) - 2) ** 2": "i<7 ↦ x (4 - 4 i + i²)",
+    "np.diag([1, 2, 3])": "(i<3, j) ↦ δ(i, j) x (i + 1)",
     "np.full((2, 3), 0.5)": "(i<2, j<3) ↦ 1/2 x",
 }
 NAMED = [
@@ -120,6 +124,41 @@ def test_indices_at_equal_distances_are_an_expression() -> None:
     x = np.array([1.0, 2.0, -3.0, 0.5, 4.0, 2.5])
     np.testing.assert_allclose(read(x), (x[::2] * x[:2:-1] * x[3]).sum())
     cd.testing.check_grad(read, x=x)
+
+
+def test_a_stencil_is_written_out() -> None:
+    kernel = np.array([1, -2, 1])
+
+    @cd.program
+    def bent(x: cd.Space(8)):
+        return (np.convolve(x, [1, -2, 1], "valid") ** 2).sum()
+
+    @cd.program
+    def turned(x: cd.Space(8)):
+        return (np.correlate(x, np.array([1j, 0, 2]), "same") ** 2).sum().real
+
+    @cd.program
+    def by_name(x: cd.Space(8)):
+        return (np.convolve(x, kernel, "valid") ** 2).sum()
+
+    assert str(cd.simplify(bent)) == "x ↦ Σ_{i<6} (x[i] + x[i + 2] - 2 x[i + 1])²"
+    assert list(by_name.fixed) == ["kernel"]
+    x = np.random.default_rng(0).normal(size=8)
+    np.testing.assert_allclose([bent(x), by_name(x)], (np.convolve(x, kernel, "valid") ** 2).sum())
+    np.testing.assert_allclose(turned(x), (np.correlate(x, np.array([1j, 0, 2]), "same") ** 2).sum().real)
+    for program in (bent, turned):
+        cd.testing.check_grad(program, x=x)
+
+
+def test_interpolation_between_whole_numbers_divides_by_none() -> None:
+    @cd.program
+    def between(x: cd.Space(5), t: cd.Space()):
+        return np.interp(t, np.arange(5), x)
+
+    assert str(cd.grad(between)) == (
+        "(x, t) ↦\n  t2[i<4] = min(max(t - i, 0), 1)\n  d<5 ↦ [d ≥ 1] t2[d - 1] - [d ≤ 3] t2[d] + δ(d, 0)"
+    )
+    cd.testing.check_grad(between, x=np.array([1.0, 2.0, -3.0, 0.5, 4.0]), t=np.array(2.3))
 
 
 def test_pairs_of_different_points_are_a_range_of_sums() -> None:

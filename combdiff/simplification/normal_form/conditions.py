@@ -4,7 +4,6 @@
     [d ≥ 2] [d ≥ 5] [d ≥ 0]        becomes   [d ≥ 5]
     [d ≢ 0] [d ≥ 0]                becomes   [d ≥ 1]
     [x ≥ y] [x < y]                becomes   0
-    Σ_{i<n} [i ≥ d]                is        n − d
 
 Invariant: the value of the product is unchanged.
 """
@@ -17,13 +16,11 @@ from functools import lru_cache
 from combdiff.ir import (
     ONE,
     ZERO,
-    Coordinate,
     Delta,
     Indicator,
     Range,
     Real,
     Relation,
-    SummedProduct,
     Symmetric,
     Term,
     Unequal,
@@ -32,12 +29,9 @@ from combdiff.ir import (
     affine,
     affine_parts,
     exchanged,
-    factors_of,
     indicator,
     is_index,
-    mul,
     opposite,
-    size_form,
     subterms,
 )
 from combdiff.polyhedra import (
@@ -133,55 +127,6 @@ def where_they_hold(factors: Sequence[Term]) -> Sequence[Term]:
     known |= dict.fromkeys(conditions, ONE)
     told = [f not in conditions and any(part in known for part in subterms(f)) for f in factors] if known else []
     return [exchanged(f, known) if each else f for f, each in zip(factors, told, strict=True)] if any(told) else factors
-
-
-def without_counted_places(product: SummedProduct) -> SummedProduct:
-    """The product with the number of places for each summed index that stands in bounds alone: Σ_i [i ≥ d] is n − d.
-
-    Where there may be none, a condition says that there are. An index of which either of two bounds may be the nearer
-    stays, and one in steps.
-    """
-    for index in product.indices:
-        bounds = [factor for factor in product.factors if index in factor.free]
-        others = [factor for factor in product.factors if index not in factor.free]
-        count = _number_of_places(index, bounds, others) if bounds and all(map(_is_bound, bounds)) else None
-        if count is not None:
-            left = tuple(each for each in product.indices if each is not index)
-            return without_counted_places(SummedProduct(left, (*others, *factors_of(count))))
-    return product
-
-
-def _number_of_places(index: Var, bounds: Sequence[Term], beside: Iterable[Term]) -> Term | None:
-    """How many places are left of a counted index, between one bound from below and one from above at most."""
-    if not isinstance(index.type, Range) or len(bounds) > 2:
-        return None
-    ends = {1: affine([]), -1: affine([(size_form(index.type.size), 1)], -1)}
-    others = {var for bound in bounds for var in bound.free if var is not index}
-    known = [*premises_of(sorted(others, key=symbol)), *(linear(_form(f)) for f in beside if _is_bound(f))]
-    found: dict[int, Term] = {}
-    for bound in bounds:
-        sign = dict(affine_parts(_form(bound))[0])[index]
-        place = affine([(_form(bound), -sign), (index, 1)])
-        if (
-            abs(sign) != 1
-            or sign in found
-            or not implied(linear(affine([(place, sign), (ends[int(sign)], -sign)])), known)
-        ):
-            return None
-        found[int(sign)] = place
-    first, last = (found.get(sign, ends[sign]) for sign in (1, -1))
-    count = affine([(last, 1), (first, -1)], 1)
-    number = Coordinate(count, int).with_children((count,))
-    return number if implied(linear(count), known) else mul(indicator(count), number)
-
-
-def _form(bound: Term) -> Term:
-    assert isinstance(bound, Indicator)
-    return bound.form
-
-
-def _is_bound(factor: Term) -> bool:
-    return isinstance(factor, Indicator) and not factor.modulus and is_counted(factor.form)
 
 
 def _told_on(lattice: Lattice, bounds: Sequence[Linear], premises: Sequence[Linear]) -> tuple[Linear, ...]:

@@ -49,10 +49,11 @@ from combdiff.ir import (
     total,
 )
 from combdiff.simplification.normal_form.around_axes import turned
-from combdiff.simplification.normal_form.conditions import plain_conditions, where_they_hold, without_counted_places
+from combdiff.simplification.normal_form.conditions import plain_conditions, where_they_hold
 from combdiff.simplification.normal_form.delta_solver import can_take, on_diagonals, solve, solve_at_ends
 from combdiff.simplification.normal_form.fourier_inversion import collapsed
 from combdiff.simplification.normal_form.masks import exponential
+from combdiff.simplification.normal_form.places import with_places_joined, without_counted_places
 
 
 def normalise(term: Term, names: Names) -> Term:
@@ -101,7 +102,7 @@ class _Contracting:
             case Conj():
                 return _conjugate(self.normal(term.body))
             case Add():
-                return add(*map(self.normal, term.terms))
+                return with_places_joined(add(*map(self.normal, term.terms)))
             case Apply():
                 return read_within_a_turn(term)
             case Primitive(name="exp", arguments=(argument,)):
