@@ -43,6 +43,7 @@ MOST_EXCEPTIONS = 3  # elements of a sequence that are none of the number that t
 LEAST = 3  # elements along an axis of what is more than two numbers
 LEAST_TOLD = 4  # elements of a sequence that are told by two numbers which are not 0
 MOST_WRITTEN_OUT = 5  # numbers of a vector that are written out one by one
+EXACT = 2**53  # below it integers are floats
 ROUNDING = 4  # units in the last place of the largest element, which equal steps are off by
 
 Array = np.ndarray[Any, Any]
@@ -187,7 +188,9 @@ def _by_squares(sequence: _Sequence) -> Term | None:
 
 
 def _are(values: Array, others: Array) -> bool:
-    """Whether numbers are others, but for rounding."""
+    """Whether numbers are others, but for rounding of those that are no integers."""
+    if values.dtype.kind != "f":
+        return bool(np.abs(values).max() < EXACT and (values == others).all())
     return bool(np.abs(values - others).max() <= ROUNDING * np.finfo(float).eps * np.abs(values).max())
 
 

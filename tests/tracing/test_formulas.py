@@ -59,6 +59,7 @@ NAMED = [
     "np.array([np.nan, 1.0, 1.0])",
     "np.full((2, 2), -np.inf)",
     "np.vander(np.arange(3))",
+    "np.array([10**18, 10**18 + 1, 10**18 + 3])",
     "np.eye(4)[:, [0, 2, 3, 1]]",
 ]
 
