@@ -139,8 +139,13 @@ class Coordinate(Term):
         return (self.form,)
 
     def with_children(self, children: tuple[Term, ...]) -> Term:
-        parts, offset = affine_parts(children[0])
-        return Coordinate(children[0], self.dtype) if parts else Number(offset)
+        return coordinate(children[0], self.dtype)
+
+
+def coordinate(form: Term, dtype: type = float) -> Term:
+    """An index expression as a number, that number itself when it is a constant."""
+    parts, offset = affine_parts(form)
+    return Coordinate(form, dtype) if parts else Number(offset)
 
 
 def affine(coefficients: Iterable[tuple[Term, int | Fraction]], offset: int | Fraction = 0) -> Term:
@@ -310,4 +315,4 @@ def size_of_axis(axis: Domain) -> Term:
     if isinstance(axis, Real):
         raise UnsupportedError("the real line has no number of elements", hint="over it there are integrals")
     size = affine([(size_form(axis.bound), 2)], 1) if isinstance(axis, Symmetric) else size_form(axis.size)
-    return Number(int(size.offset)) if isinstance(size, Affine) and not size.coefficients else Coordinate(size, int)
+    return coordinate(size, int)

@@ -182,7 +182,7 @@ def _computed(
 
 def _at_the_point(sum_: Sum, left: dict[Var, Term], scope: Mapping[Var, Any], sizes: dict[str, int]) -> _Elements:
     """The values of a Σ at the first and at the last of each index, with the sums of the magnitudes of its terms."""
-    free = sorted(index_variables(sum_), key=lambda var: var.name)
+    free = _indices_of(sum_)
     terms = let(_needed([sum_], left).items(), Lambda(sum_.indices, sum_.body))
     for last in (False, True):
         ends = dict(zip(free, _ends(free, sizes, last), strict=True))
@@ -204,7 +204,11 @@ def _needed(terms: Iterable[Term], definitions: dict[Var, Term]) -> dict[Var, Te
 
 def over_its_indices(term: Term) -> Term:
     """A number with free indices as a tensor over them; the number of a scan's step is a symbol, which has no axis."""
-    return lambda_(sorted(index_variables(term), key=lambda var: var.name), term)
+    return lambda_(_indices_of(term), term)
+
+
+def _indices_of(term: Term) -> list[Var]:
+    return sorted(index_variables(term), key=lambda var: var.name)
 
 
 def _fingerprints(body: Term, beside: Term, point: int, nudge: int) -> Iterator[complex | None]:

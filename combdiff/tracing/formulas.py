@@ -91,7 +91,7 @@ def _element(array: Array, indices: Sequence[Var]) -> Term | None:
         case []:
             return _number(inner[()]) if np.isfinite(inner) else None
         case [index]:
-            return _formula(_Sequence(inner, index, lambda place: delta(index, affine([], place))))
+            return _formula(_along(inner, index))
         case [row, column] if max(inner.shape) >= LEAST or _is_unit(inner):
             found = (_formula(each) for each in _diagonals(inner, row, column))
             return next((formula for formula in found if formula is not None), None) or _on_diagonal(inner, row, column)
@@ -103,7 +103,7 @@ def _on_diagonal(matrix: Array, row: Var, column: Var) -> Term | None:
     diagonal = matrix.diagonal()
     if matrix.shape[0] != matrix.shape[1] or not np.array_equal(matrix, np.diag(diagonal)):
         return None
-    formula = _formula(_Sequence(diagonal, row, lambda place: delta(row, affine([], place))))
+    formula = _formula(_along(diagonal, row))
     return None if formula is None else mul(formula, delta(row, column))
 
 
@@ -119,6 +119,11 @@ class _Sequence:
     def kind(self) -> type:
         """The element type of numbers that are the index expression, or as many."""
         return float if self.values.dtype.kind == "f" else int
+
+
+def _along(values: Array, index: Var) -> _Sequence:
+    """The numbers of a vector, by its index."""
+    return _Sequence(values, index, lambda place: delta(index, affine([], place)))
 
 
 def _first(axis: int) -> tuple[slice, ...]:

@@ -40,8 +40,7 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
     if mode not in MODES:
         raise TypeMismatchError(f"np.convolve has no mode {shown(mode)}", hint=f"it has {', '.join(MODES)}")
     if isinstance(window.shape[0], int) and isinstance(signal.shape[0], int) and window.shape[0] > signal.shape[0]:
-        signal, window = window, signal
-        a, v = v, a
+        signal, window, v = window, signal, a
     width = window.shape[0]
     if not isinstance(width, int):
         return _convolve_named(signal, window, mode)
@@ -79,8 +78,7 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     sizes = signal.shape[0], window.shape[0]
     if isinstance(sizes[0], int) and isinstance(sizes[1], int) and sizes[1] > sizes[0]:
         return _correlate(window, signal, mode).conj()[::-1]
-    known = None if numbers_of(v) is None else np.conj(v)[::-1]
-    return _convolve(signal, window.conj()[::-1] if known is None else known, mode)
+    return _convolve(signal, (window if numbers_of(v) is None else np.asarray(v)).conj()[::-1], mode)
 
 
 def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:

@@ -142,10 +142,14 @@ def unsaturated(term: Term, context: Context = NOTHING) -> Term:
     """The cheapest of the forms of a term that no law changes (see `settled`)."""
     names, forms = Names(term), dict[Any, int]()
     written = ordered(apart(term, names))
-    named = canonical(normalise(with_sums_cancelled(written, names), names), forms)
+    named = _named(written, names, forms)
     chosen = _cheapest((named, written), (written,), context, forms)
     note(lambda: Found(term, written, ((written, named),), chosen, context.known))
     return chosen
+
+
+def _named(term: Term, names: Names, labels: dict[Any, int]) -> Term:
+    return canonical(normalise(with_sums_cancelled(term, names), names), labels)
 
 
 def _cheapest(forms: Sequence[Term], as_read: Sequence[Term], context: Context, labels: dict[Any, int]) -> Term:
@@ -370,7 +374,7 @@ class Saturation:
 
     def named(self, term: Term) -> Term:
         """A term in contraction normal form with canonical names, what cancels within sums left out."""
-        return canonical(normalise(with_sums_cancelled(term, self.names), self.names), self.forms)
+        return _named(term, self.names, self.forms)
 
     def _limit(self, size: float) -> str:
         """The budget that is spent, in words; empty while none is."""

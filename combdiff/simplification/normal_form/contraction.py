@@ -131,8 +131,9 @@ class _Contracting:
         factors = product.factors
         if ZERO in factors:
             return ZERO
-        if (told := where_they_hold(factors)) is not factors or any(isinstance(f, Sum) for f in factors):
-            return self._contracted(self._opened(product.indices, told))  # where a sum had one part left
+        told = where_they_hold(factors)
+        if told is not factors or any(isinstance(f, Sum) for f in factors):  # where a sum had one part left
+            return self._contracted(self._opened(product.indices, told))
         waiting = next((n for n, f in enumerate(factors) if isinstance(f, Add) and _waits(f, product.indices)), None)
         if waiting is None:
             plain = replace(product, factors=tuple(plain_conditions(on_diagonals(factors))))

@@ -24,6 +24,7 @@ from combdiff.ir import (
     add,
     affine,
     affine_parts,
+    coordinate,
     factors_of,
     indicator,
     mul,
@@ -44,7 +45,7 @@ def with_places_joined(sum_: Term) -> Term:
     scale = lcm(*(Fraction(number.real).denominator for _, number, _ in places))
     form = affine([(rest.form, Fraction(number.real * scale)) for _, number, rest in places])
     kind = int if all(rest.dtype is int for *_, rest in places) else float
-    joined = mul(Number(Fraction(1, scale)), Coordinate(form, kind).with_children((form,)))
+    joined = mul(Number(Fraction(1, scale)), coordinate(form, kind))
     return add(*(each for each, *_ in parts if each not in [place[0] for place in places]), joined)
 
 
@@ -81,7 +82,7 @@ def _number_of_places(index: Var, bounds: Sequence[Term], beside: Iterable[Term]
             return None
     first, last = (found.get(sign, ends[sign]) for sign in (1, -1))
     count = affine([(last, 1), (first, -1)], 1)
-    number = Coordinate(count, int).with_children((count,))
+    number = coordinate(count, int)
     return number if implied(linear(count), known) else mul(indicator(count), number)
 
 
