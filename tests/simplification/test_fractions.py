@@ -425,3 +425,10 @@ def test_what_is_chosen_at_even_places_is_not_chosen_at_odd_ones() -> None:
 
     assert str(cd.grad(program)) == "x ↦ d ↦ 18 [d mod 2 = 1] x[d] + 2 [d mod 2 = 0] x[d]"
     cd.testing.check_grad(program, x=np.array([0.5, -2.0, 3.0]))
+
+
+def test_a_kernel_of_a_distance_is_one_whichever_index_stands_first() -> None:
+    text = "(u, s) ↦ Σ_{i,j} exp(-(i - j)² / s) exp(-(u[i] - u[j])²)"
+    program = cd.read(text, {"u": Vector, "s": cd.Space()})
+    assert str(cd.grad(program)).count("exp(") == 2
+    cd.testing.check_grad(program, u=np.array([0.5, -2.0, 3.0]), s=np.array(2.0))

@@ -36,7 +36,10 @@ from combdiff.simplification.normal_form.conditions import is_counted
 
 
 def with_places_joined(sum_: Term) -> Term:
-    """A sum in which counted indices that stand as numbers are one index expression: (i + 1) − i is 1."""
+    """A sum in which counted indices that stand as numbers are one index expression where some cancel.
+
+    (i + 1) − i is 1; a difference of two, i − j, stays a sum, whose sign goes in its square.
+    """
     parts = [(each, *number_and_rest(each)) for each in sum_.terms] if isinstance(sum_, Add) else []
     places = [(each, number, rest) for each, number, rest in parts if isinstance(rest, Coordinate)]
     places = [p for p in places if p[1].exact and not p[1].imag and is_counted(p[2].form)]
@@ -44,6 +47,8 @@ def with_places_joined(sum_: Term) -> Term:
         return sum_
     scale = lcm(*(Fraction(number.real).denominator for _, number, _ in places))
     form = affine([(rest.form, Fraction(number.real * scale)) for _, number, rest in places])
+    if len(affine_parts(form)[0]) == sum(len(affine_parts(rest.form)[0]) for *_, rest in places):
+        return sum_
     kind = int if all(rest.dtype is int for *_, rest in places) else float
     joined = mul(Number(Fraction(1, scale)), coordinate(form, kind))
     return add(*(each for each, *_ in parts if each not in [place[0] for place in places]), joined)
