@@ -73,7 +73,7 @@ from combdiff.printing.chains import (
 from combdiff.printing.contraction import Contraction, NoMatrixNotation
 from combdiff.printing.documents import Doc, FunctionCall, Marked, ResultRow, Sheet, Subscripted
 from combdiff.printing.folds import FoldSign
-from combdiff.printing.monomials import Monomial, monomial
+from combdiff.printing.monomials import Monomial, monomial, terms_of_sum
 from combdiff.printing.naming import Scope
 from combdiff.printing.notation import Layout, opened, unit_of
 from combdiff.printing.recurrences import AtStep
@@ -188,7 +188,7 @@ class _Notation:
             common, rest = _common_matrices(term, own)
             if common:
                 return broadcast(self._product(mul(*common, rest), own), own, indices)
-            return broadcast(total([self.value(part, own) for part in term.terms]), own, indices)
+            return broadcast(total([self.value(part, own) for part in terms_of_sum(term)]), own, indices)
         return broadcast(self._product(term, own), own, indices)
 
     def _product(self, term: Term, indices: Indices) -> Chain:

@@ -1,4 +1,4 @@
-"""Products taken apart: a number, factors above the bar, factors below it.
+"""Products taken apart, into a number, factors above the bar and factors below it; sums, into their terms.
 
     Σ_i 2·x[i]·power(y, -1)·x[i]   =   2 · (Σ_i (x[i], 2) over (y, 1))
 
@@ -13,6 +13,7 @@ from fractions import Fraction
 from combdiff.ir import (
     MINUS_ONE,
     ONE,
+    Add,
     Apply,
     Function,
     Mul,
@@ -23,6 +24,8 @@ from combdiff.ir import (
     Term,
     Var,
     mul,
+    negate,
+    number_and_rest,
     squared_modulus,
     tidy,
     total,
@@ -57,6 +60,20 @@ def monomial(term: Term) -> Monomial:
         side = below if under else above
         side[base] = side.get(base, 0) + exponent
     return Monomial(coefficient, above, below)
+
+
+def terms_of_sum(term: Term) -> list[Term]:
+    """The terms of a sum, with those of the sums in it and of their negatives: a, −b and c of a − (b − c)."""
+    found: list[Term] = []
+    todo = [(False, term)]
+    while todo:
+        negative, part = todo.pop()
+        number, rest = number_and_rest(part)
+        if isinstance(rest, Add) and (number is ONE or number is MINUS_ONE):
+            todo += ((negative != (number is MINUS_ONE), inner) for inner in reversed(rest.terms))
+        else:
+            found.append(negate(part) if negative else part)
+    return found
 
 
 def _parts(term: Term) -> tuple[Number, list[Term]]:

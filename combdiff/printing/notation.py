@@ -87,7 +87,7 @@ from combdiff.printing.documents import (
 from combdiff.printing.folds import FoldSign, with_folds
 from combdiff.printing.indirect import read_directly
 from combdiff.printing.inferred_domains import InferredDomains, ranging, size_of
-from combdiff.printing.monomials import Monomial, monomial
+from combdiff.printing.monomials import Monomial, monomial, terms_of_sum
 from combdiff.printing.naming import Scope, base_name
 from combdiff.printing.outline import Outline, outline, postorder
 from combdiff.printing.pointfree import whole
@@ -276,7 +276,7 @@ class Layout:
         """A sum; a number stands last in an integer that is an index, as in other index expressions."""
         numbers: list[tuple[bool, Doc]] = []
         others: list[tuple[bool, Doc]] = []
-        for part in _flat(term):
+        for part in terms_of_sum(term):
             is_number = isinstance(part, Number)
             (numbers if is_number else others).append(self._signed(part, scope))
         before = [n for n in numbers if not n[0] and not index]
@@ -446,11 +446,6 @@ def _unwrapped(term: Term) -> Term:
 
 def _names(variables: Iterable[Var], scope: Scope) -> tuple[Name, ...]:
     return tuple(Name(scope[var]) for var in variables)
-
-
-def _flat(term: Add) -> Iterable[Term]:
-    for part in term.terms:
-        yield from _flat(part) if isinstance(part, Add) else (part,)
 
 
 def _rank(base: Term, exponent: int) -> int:

@@ -6,7 +6,7 @@
 
 An array that varies along one axis is a sequence; so is one along two whose elements depend on the difference or on the
 sum of their indices, and one of a diagonal. A sequence has a formula where its steps are equal or grow by one number,
-where few elements are none of one number, where it is one number before a place and another behind, or two by turns.
+where few elements are none of one number, or more than it, where it is one number before a place and another behind, or two by turns.
 
 Invariant: a formula has the elements of the array, beyond rounding where its steps are equal.
 """
@@ -32,6 +32,7 @@ from combdiff.ir import (
     indicator,
     lambda_,
     mul,
+    negate,
     opposite,
     square,
 )
@@ -45,6 +46,7 @@ LEAST_TOLD = 4  # elements of a sequence that are told by two numbers which are 
 MOST_WRITTEN_OUT = 5  # numbers of a vector that are written out one by one
 EXACT = 2**53  # below it integers are floats
 ROUNDING = 4  # units in the last place of the largest element, which equal steps are off by
+MOST_CANCELLED = 4  # times a number is what is added to another for it, or digits cancel
 
 Array = np.ndarray[Any, Any]
 
@@ -209,8 +211,22 @@ def _by_exceptions(sequence: _Sequence) -> Term | None:
     if len(places) > MOST_EXCEPTIONS or 2 * len(places) >= len(values) or not told:
         return None
     conditions = [sequence.at(place) for place in places]
-    others = (_where(condition, values[place]) for condition, place in zip(conditions, places, strict=True))
-    return add(_where(mul(*map(_opposite, conditions)), base), *others)
+    more = [found for place in places if base and (found := _more(values[place], base))]
+    if len(more) == len(places):
+        return add(_number(base), *map(mul, more, conditions))
+    return add(_where(mul(*map(_opposite, conditions)), base), *map(_where, conditions, values[places]))
+
+
+def _more(value: Any, base: Any) -> Term | None:
+    """By how much one number is more than another, where that says all its digits: 1, as 5/6 is 1 − 1/6."""
+    if not np.isfinite(value) or not np.isfinite(base):
+        return None
+    found = add(_number(value), negate(_number(base)))
+    assert isinstance(found, Number)
+    difference = complex(found.real, found.imag)
+    rounding = abs(base + difference - value)
+    exact = rounding <= ROUNDING * np.finfo(float).eps * abs(value)
+    return found if exact and abs(difference) <= MOST_CANCELLED * abs(value) else None
 
 
 def _by_halves(sequence: _Sequence) -> Term | None:

@@ -360,7 +360,8 @@ EXPRESSIONS: list[tuple[Term, str, str | None]] = [
     (add(z, Number(2)), "2 + z", "2 + z"),
     (add(z, Number(-2)), "z - 2", "z - 2"),
     (add(z, Number(2, -1)), "(2 - i) + z", r"(2 - \mathrm{i}) + z"),
-    (add(z, negate(add(a, xi))), "z - (a + x[i])", "z - (a + x_{i})"),
+    (add(z, negate(add(a, xi))), "z - a - x[i]", "z - a - x_{i}"),
+    (add(z, negate(add(a, negate(add(xi, MINUS_ONE))))), "z - a + x[i] - 1", "z - a + x_{i} - 1"),
     (add(negate(total((i,), xi)), z), "z - Σ_i x[i]", r"z - \sum_{i} x_{i}"),
     (total((i,), add(xi, ONE)), "Σ_i (1 + x[i])", r"\sum_{i} (1 + x_{i})"),
     (total((t,), add(z, a)), "∫ (z + a) dt", r"\int (z + a) \, \mathrm{d}t"),
@@ -763,7 +764,7 @@ def test_inverses_of_definitions_tell_no_ranges_of_others() -> None:
     ("index", "cycle", "shown"),
     [
         (affine([], -2), Cyclic("c"), "[(2 + idx[i]) mod c = 0]"),
-        (affine([(Var("j", Cyclic("m")), 2)], 1), Cyclic(3), "[(idx[i] - (1 + 2 j)) mod 3 = 0]"),
+        (affine([(Var("j", Cyclic("m")), 2)], 1), Cyclic(3), "[(idx[i] - 2 j - 1) mod 3 = 0]"),
         (Var("i", Cyclic("c")), Cyclic("c"), "δ(idx[i], i)"),
     ],
 )

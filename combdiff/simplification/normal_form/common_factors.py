@@ -30,6 +30,7 @@ from combdiff.ir import (
     negate,
     remembered,
     subterms,
+    total,
 )
 from combdiff.simplification.egraph.extraction import parts_work, volume
 from combdiff.simplification.normal_form.canonical import canonical
@@ -95,6 +96,10 @@ def _taken_out(term: Term, joining: bool) -> Term:
         return _of_terms(children, joined_networks if joining else lambda sum_: sum_)
     if isinstance(term, Mul):
         return _with_numbers_in_front([factor for child in children for factor in factors_of(child)])
+    if isinstance(term, Sum):
+        outside = [factor for factor in factors_of(children[0]) if factor.free.isdisjoint(term.indices)]
+        inside = [factor for factor in factors_of(children[0]) if factor not in outside]
+        return mul(*outside, total(term.indices, mul(*inside)))
     return term.with_children(children)
 
 

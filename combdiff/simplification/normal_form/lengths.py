@@ -163,7 +163,8 @@ def _product(factors: Sequence[Term]) -> int:
             base, exponent = factor.arguments
             assert isinstance(exponent, Number)
             if isinstance(exponent.real, int):
-                below[base] -= exponent.real * above.pop(factor)
+                times = -exponent.real * above.pop(factor)
+                below.update({part: times * count for part, count in Counter(factors_of(base)).items()})
             else:
                 below[function("power", base, negate(exponent))] += above.pop(factor)
     above, below = Counter(with_moduli(above)), Counter(with_moduli(below))
