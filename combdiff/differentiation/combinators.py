@@ -33,6 +33,7 @@ from combdiff.differentiation.univariate import (
 )
 from combdiff.errors import UnsupportedError
 from combdiff.ir import (
+    MATRIX_TABLE,
     Add,
     Apply,
     Conj,
@@ -149,6 +150,8 @@ def decompose(term: Term, points: frozenset[Var]) -> Combinator:
             return _split(term.factors, points, lambda rest: Multiply(mul(*rest)), mul)
         case Add():
             return _split(term.terms, points, lambda rest: Translate(add(*rest)), add)
+        case Primitive() if is_matrix_function(term) and MATRIX_TABLE[term.name].whole:
+            return ConstantMap(term)  # whole numbers jump
         case Primitive() if is_matrix_function(term):
             return Compose(MatrixFunction(term.name), term.arguments[0])
         case Relation():

@@ -84,8 +84,8 @@ class MatrixRow:
     right block of one matrix of twice the size, whatever `partial` says. `numpy` is the expression that computes it,
     with {0} for the matrix and {np} for the library; `joint` an expression that gives several functions of a matrix at
     once, and which of its results this one is; `levels_of` the function of which it gives one number for results that
-    rounding cannot tell apart. `domain` says where the derivative is valid; `cost` is the work
-    for an n × n matrix in units of n³ multiplications.
+    rounding cannot tell apart; `by_rows` that it is one of each row, so that a vector will do. `domain` says where the
+    derivative is valid; `cost` is the work for an n × n matrix in units of n³ multiplications.
     """
 
     name: str
@@ -106,6 +106,12 @@ class MatrixRow:
     primary: bool = False
     joint: tuple[str, int] | None = None
     levels_of: str = ""
+    by_rows: bool = False
+
+    @property
+    def order(self) -> int:
+        """The axes of what it is a function of, the last ones of a stack."""
+        return 1 if self.by_rows else 2
 
     @property
     def scalar(self) -> bool:
@@ -118,8 +124,9 @@ class MatrixRow:
         return "" if not self.natural or not self.square else "number" if self.scalar else "matrix"
 
     def of_result(self, axes: Sequence[T]) -> tuple[T, ...]:
-        """What belongs to the axes of the result, of what belongs to the rows and columns of the matrix."""
-        return tuple(axes["rc".index(letter)] for letter in self.result)
+        """What belongs to the axes of the result, of what belongs to those of a stack of such matrices, or of rows."""
+        own = dict(zip("cr", reversed(axes[-self.order :]), strict=False))
+        return (*axes[: -self.order], *(own[letter] for letter in self.result))
 
     def partials(self, real: bool) -> tuple[Partial, Partial | None]:
         """∂f/∂X and ∂f/∂X̄ (None where that is 0)."""
@@ -202,8 +209,9 @@ def is_matrix_function(term: Term) -> bool:
 
 
 def is_decomposition(term: Term) -> bool:
-    """Whether a term is a matrix function that is no element of an algebra of matrices: factors, eigenvalues."""
-    return isinstance(term, Primitive) and term.name in MATRIX_TABLE and not MATRIX_TABLE[term.name].natural
+    """Whether a term is a matrix function that is neither of an algebra of matrices nor a number: factors, places."""
+    row = MATRIX_TABLE.get(term.name) if isinstance(term, Primitive) else None
+    return row is not None and not row.natural and not row.scalar
 
 
 def is_primary(term: Term) -> bool:

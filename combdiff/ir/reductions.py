@@ -3,7 +3,7 @@
     amax        ∂/∂X[k, m] = [X[k, m] = amax(X)] / (how many are), where amax_marks(X)[k, m] is 1
     prod        ∂/∂X[k, m] = prod_others(X)[k, m], the product of all the other elements
     cumprod     ∂(Π_{c ≤ j} X[i, c])/∂X[i, m] = [m ≤ j] prod_others(c ↦ X[i, c] if c ≤ j else 1)[m]
-    argsort, argmax, argmin     whole numbers, whose derivative is 0
+    argsort, argmax, argmin     whole numbers, whose derivative is 0, of each row: of a vector, too
 
 Which elements are the largest is a matrix of whole numbers, 1 for these and 0: so no element is computed once more, in
 another order, and differs in the last digit from what it is compared with.
@@ -102,9 +102,9 @@ REDUCTIONS = (
     _row("prod", "{np}.prod({np}.prod({0}, -1), -1)", r"\prod", lambda at, _, k, m: at("prod_others", k, m), ""),
     _row("prod_others", "_products_of_others({np}, {0})", r"\operatorname{prod\_others}", _two_out, "rc"),
     replace(_row("cumprod", "{np}.cumprod({0}, -1)", r"\operatorname{cumprod}", _running, "rc"), natural=False),
-    _order("argsort", "{np}.argsort({0}, stable=True)", "rc"),
-    _order("argmax", "{np}.argmax({0}, -1)", "r"),
-    _order("argmin", "{np}.argmin({0}, -1)", "r"),
+    replace(_order("argsort", "{np}.argsort({0}, stable=True)", "c"), by_rows=True),
+    replace(_order("argmax", "{np}.argmax({0}, -1)", ""), by_rows=True),
+    replace(_order("argmin", "{np}.argmin({0}, -1)", ""), by_rows=True),
 )
 
 MATRIX_TABLE.update({row.name: row for row in REDUCTIONS})

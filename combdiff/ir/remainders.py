@@ -107,7 +107,7 @@ def reduced_index(condition: Delta) -> tuple[Var, Term, Size] | None:
 def is_index_by_form(condition: Delta) -> bool:
     """Whether what a δ looks up is an index of its axis by what computes it: form mod n, a place in a sorted row."""
     value = condition.lookup[1] if condition.lookup else None
-    ordering = value.function if isinstance(value, Apply) else None
+    ordering = value.function if isinstance(value, Apply) else value
     if not isinstance(ordering, Primitive) or ordering.name not in PLACES:
         return reduced_index(condition) is not None
     row = type_of(ordering.arguments[0])

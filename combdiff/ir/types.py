@@ -202,8 +202,9 @@ def _primitive_type(term: Primitive) -> Inferred:
 def _matrix_type(term: Primitive) -> Space:
     """The type of a matrix function; the inverse and the adjugate keep the symmetries of their matrix."""
     row, space = MATRIX_TABLE[term.name], type_of(term.arguments[0])
-    if not isinstance(space, Space) or space.order < 2:
-        raise TypeMismatchError(f"{term.name} takes a matrix, but this is {_describe(space)}")
+    if not isinstance(space, Space) or space.order < row.order:
+        what = "vector" if row.by_rows else "matrix"
+        raise TypeMismatchError(f"{term.name} takes a {what}, but this is {_describe(space)}")
     if row.real_only and space.dtype is complex:
         raise TypeMismatchError(f"{term.name} takes real numbers", hint="complex numbers have no order: take cd.abs(z)")
     matrix = space.axes[-2:]
@@ -215,7 +216,7 @@ def _matrix_type(term: Primitive) -> Space:
     dtype = int if row.whole else float if row.real_valued else join(space.dtype, float)
     kept = space.generators if row.kind == "matrix" else ()
     symmetry = [action.equation("A") for action in kept if _inherited(term.name, action)]
-    return Space(*space.axes[:-2], *row.of_result(matrix), dtype=dtype, symmetry=symmetry)
+    return Space(*row.of_result(space.axes), dtype=dtype, symmetry=symmetry)
 
 
 def _inherited(name: str, action: Action) -> bool:

@@ -1004,14 +1004,16 @@ class PrintReader:
 
     def _function(self, doc: Doc, name: str, arguments: Sequence[Doc], scope: Scope) -> Denotation:
         """A primitive, element by element; a matrix function; the solution of an equation."""
-        if name in SOLUTIONS:
+        of_matrix = name in MATRIX_TABLE and len(arguments) == 1
+        if name in SOLUTIONS and not (of_matrix and not isinstance(arguments[0], Arrow)):  # argmin(x) is a place in x
             return self._solve(doc, name, arguments, scope)
         if name in OF_SCANS:
             return self._scan(doc, name, arguments, scope)
         if name == "vector" and arguments == (Literal(Fraction(1)),):
             return Denotation((Cell(),), lambda _: ONE)
-        if name in MATRIX_TABLE and len(arguments) == 1:
-            return self._matrix_function(doc, name, self._matrix(arguments[0], scope))
+        if of_matrix:
+            order = MATRIX_TABLE[name].order
+            return self._matrix_function(doc, name, self._of_order(order, arguments[0], scope))
         given = [self.value(argument, scope) for argument in arguments]
         if name == "conj" and len(given) == 1:
             return self.elementwise(doc, conj, given)
@@ -1028,19 +1030,18 @@ class PrintReader:
             raise self.source.error(f"{name} takes {row.arity} arguments, not {len(given)}", doc)
         return self.elementwise(doc, lambda *terms: function(name, *terms), given, scalars=True)
 
-    def _matrix(self, doc: Doc, scope: Scope) -> Denotation:
-        """What a matrix function is of: a parameter of which nothing else tells the order is a matrix."""
+    def _of_order(self, order: int, doc: Doc, scope: Scope) -> Denotation:
+        """What a matrix function is of: a parameter of which nothing else tells the order is a matrix, or a vector."""
         symbol = scope.get(doc.name) if isinstance(doc, Name) else None
-        return self.tensor(symbol, 2) if isinstance(symbol, NamedTensor) else self.value(doc, scope)
+        return self.tensor(symbol, order) if isinstance(symbol, NamedTensor) else self.value(doc, scope)
 
     def _matrix_function(self, doc: Doc, name: str, matrix: Denotation) -> Denotation:
-        if len(matrix.cells) < 2:
-            raise self.source.error(f"{name} takes a matrix", doc)
         row = MATRIX_TABLE[name]
+        if len(matrix.cells) < row.order:
+            raise self.source.error(f"{name} takes a {'vector' if row.by_rows else 'matrix'}", doc)
         if row.square:
             self.join(matrix.cells[-1], matrix.cells[-2], doc)
-        cells = (*matrix.cells[:-2], *row.of_result(matrix.cells[-2:]))
-        return tensor_of(cells, lambda: Primitive(name, (self.term(matrix),)))
+        return tensor_of(row.of_result(matrix.cells), lambda: Primitive(name, (self.term(matrix),)))
 
     def _solve(self, doc: Doc, kind: str, arguments: Sequence[Doc], scope: Scope) -> Denotation:
         """`solve(k ↦ …, b)`, `root(x ↦ …, a)`, `argmin(x ↦ …, a)`: the unknown has the axes of what is given."""

@@ -6,7 +6,8 @@
 
 An array that varies along one axis is a sequence; so is one along two whose elements depend on the difference or on the
 sum of their indices, and one of a diagonal. A sequence has a formula where its steps are equal or grow by one number,
-where few elements are none of one number, or more than it, where it is one number before a place and another behind, or two by turns.
+where few elements are none of one number, or more than it, where it is one number before a place and another behind, or
+two by turns.
 
 Invariant: a formula has the elements of the array, beyond rounding where its steps are equal.
 """
@@ -181,7 +182,7 @@ def _by_distance(sequence: _Sequence) -> Term | None:
 
 
 def _by_squares(sequence: _Sequence) -> Term | None:
-    """first + slope · form + bend · form², of more numbers than these."""
+    """first + slope · form + bend · form², or least + bend · (form − place)², of more numbers than these."""
     values = sequence.values
     if len(values) <= LEAST_TOLD:
         return None
@@ -190,7 +191,10 @@ def _by_squares(sequence: _Sequence) -> Term | None:
     slope, places = second - first - bend, np.arange(len(values))
     if not bend or not _are(values, first + slope * places + bend * places**2):
         return None
-    number = Coordinate(sequence.form, sequence.kind)
+    place = -slope / (2 * bend)
+    if place.is_integer():
+        first, slope = first - bend * place**2, 0
+    number = Coordinate(affine([(sequence.form, 1)], -int(place) if place.is_integer() else 0), sequence.kind)
     return add(number_term(first), mul(number_term(slope), number), mul(number_term(bend), square(number)))
 
 

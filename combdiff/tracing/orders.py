@@ -42,7 +42,7 @@ from combdiff.tracing.context import current
 from combdiff.tracing.functions import is_traced
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, on_arrays, python_number
 from combdiff.tracing.reading import constant_indices
-from combdiff.tracing.reductions import along_rows
+from combdiff.tracing.reductions import along_axis
 from combdiff.tracing.values import Value, lift, wrap
 
 
@@ -53,7 +53,7 @@ def argsort(a: Any, axis: Any = -1, *, stable: bool | None = None) -> Any:
     """
     if not is_traced(a):
         return on_arrays("argsort", np.argsort, a, axis, stable=True)
-    return wrap(along_rows("argsort", *_along(a, axis, "argsort"), "argsort"))
+    return wrap(_order(*_along(a, axis, "argsort"), "argsort"))
 
 
 def sort(a: Any, axis: Any = -1, *, stable: bool | None = None) -> Any:
@@ -66,7 +66,12 @@ def sort(a: Any, axis: Any = -1, *, stable: bool | None = None) -> Any:
     if axis is None:
         a, axis = wrap(rearranging.flattened(lift(a), "np.sort")), 0
     term, place = _along(a, axis, "sort")
-    return _taken(term, along_rows("argsort", term, place, "sort"), place)
+    return _taken(term, _order(term, place, "sort"), place)
+
+
+def _order(tensor: Term, place: int, said: str) -> Term:
+    """The places of the elements along an axis in ascending order."""
+    return along_axis(lambda rows: Primitive("argsort", (rows,)), tensor, place, said)
 
 
 def _along(a: Any, axis: Any, what: str) -> tuple[Term, int]:
@@ -125,8 +130,7 @@ def _place_of(name: str) -> Callable[..., Value]:
         place = rearranging.axis_of(term, 0 if axis is None else axis, name)
         order = len(axes_of(term))
         last = arrays.transpose(term, [*(n for n in range(order) if n != place), place])
-        row = rearranging.expanded_dims(last, [order - 1])
-        found = rearranging.squeezed(Primitive(name, (row,)), [order - 1])
+        found = Primitive(name, (last,))
         if not keepdims:
             return wrap(found)
         return wrap(rearranging.expanded_dims(found, range(len(axes_of(lift(a)))) if axis is None else [place]))

@@ -108,19 +108,23 @@ min = _reduction("amin", "min", "largest or smallest element", np.min, _extreme_
 prod = _reduction("prod", "prod", "product", np.prod, _PROD_DOC)
 
 
-def along_rows(name: str, tensor: Term, axis: Any, said: str) -> Term:
-    """A function of each row of a matrix, along an axis of a tensor, where the result has that axis, too."""
+def along_axis(function: Callable[[Term], Term], tensor: Term, axis: Any, said: str) -> Term:
+    """A function of the last axis of a tensor along another one, where the result has that axis, too."""
     place = rearranging.axis_of(tensor, axis, said)
     order = len(axes_of(tensor))
     last = [*(n for n in range(order) if n != place), place]
-    row = rearranging.expanded_dims(arrays.transpose(tensor, last), [order - 1])
-    found = rearranging.squeezed(Primitive(name, (row,)), [order - 1])
-    return arrays.transpose(found, [last.index(n) for n in range(order)])
+    return arrays.transpose(function(arrays.transpose(tensor, last)), [last.index(n) for n in range(order)])
 
 
 def _cumprod(a: Any, axis: int | None = None) -> Value:
     term = rearranging.flattened(lift(a), "np.cumprod") if axis is None else lift(a)
-    return wrap(along_rows("cumprod", term, axis or 0, "cumprod"))
+    order = len(axes_of(term))
+
+    def of_rows(tensor: Term) -> Term:
+        row = rearranging.expanded_dims(tensor, [order - 1])
+        return rearranging.squeezed(Primitive("cumprod", (row,)), [order - 1])
+
+    return wrap(along_axis(of_rows, term, axis or 0, "cumprod"))
 
 
 def _method(name: str, reduction: Callable[..., Any]) -> Callable[..., Value]:

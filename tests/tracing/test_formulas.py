@@ -50,7 +50,9 @@ FORMULAS = {
     "np.arange(4)[None, :, None] * np.ones((2, 4, 3))": "(i<2, j<4, k<3) ↦ x j",
     "np.arange(6) ** 2": "i<6 ↦ x i²",
     "np.linspace(0, 1, 11) ** 2": "i<11 ↦ 0.01 x i²",
-    "(np.arange(7) - 2) ** 2": "i<7 ↦ x (4 - 4 i + i²)",
+    "(np.arange(7) - 2) ** 2": "i<7 ↦ x (i - 2)²",
+    "(2 * np.arange(7) - 3) ** 2": "i<7 ↦ x (9 - 12 i + 4 i²)",
+    "(np.arange(3)[:, None] - np.arange(4)) ** 2 / 2": "(i<3, j<4) ↦ 1/2 x (j - i)²",
     "np.diag([1, 2, 3])": "(i<3, j) ↦ δ(i, j) x (i + 1)",
     "np.full((2, 3), 0.5)": "(i<2, j<3) ↦ 1/2 x",
 }

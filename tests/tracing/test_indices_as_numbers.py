@@ -33,6 +33,23 @@ def test_an_index_is_the_number_that_it_is() -> None:
     assert cd.grad(numbers)(X.astype(np.float32)).dtype == np.float32
 
 
+def test_squares_of_distances_have_one_sign() -> None:
+    """exp(−(i − d)²) and exp(−(d − i)²) are one, so that the gradient of a smoothing form has one sum."""
+
+    @cd.program
+    def smooth(x: cd.Space("n"), s: cd.Space()):  # type: ignore[no-untyped-def, valid-type]
+        return cd.sum(lambda i, j: np.exp(-((i - j) ** 2) / s) * x[i] * x[j])
+
+    @cd.program
+    def moment(x: cd.Space("n"), y: cd.Space("n")):  # type: ignore[no-untyped-def, valid-type]
+        return cd.sum(lambda i, j: (i - j) ** 2 * x[i] * y[j] + (j - i) ** 2 * x[j] * y[i])
+
+    assert str(cd.grad(smooth)) == "(x, s) ↦ d<n ↦ 2 Σ_i x[i] exp(-(i - d)² / s)"
+    assert str(cd.simplify(moment)) == "(x, y) ↦ 2 Σ_{i,j} x[i] y[j] (j - i)²"
+    assert cd.testing.check_grad(smooth, "x", x=X, s=2.0) < 1e-7
+    assert cd.testing.check_grad(moment, "y", x=X, y=X + 1) < 1e-7
+
+
 def test_rests_of_divisions_read_elements_and_count() -> None:
     i = np.arange(8)
     assert rests(X) == pytest.approx((X[i // 2] * X[3 - i % 2] ** 2 * ((i // 2) % 3 + i // 2 // 2 + i % 3 - 0.5)).sum())

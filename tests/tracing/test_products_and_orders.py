@@ -72,6 +72,49 @@ def test_other_libraries_agree(backend: str) -> None:
     np.testing.assert_allclose(found, gradient(ZEROS + 0.01 * A), rtol=1e-8, atol=1e-10)
 
 
+OF_VECTORS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
+    "sort": (lambda x: np.sort(x)[-1] ** 2, "x ↦ x[argsort(x)[4]]²", "d ↦ 2 δ(argsort(x)[4], d) x[d]"),
+    "argmax": (lambda x: x[np.argmax(x)] ** 3, "x ↦ x[argmax(x)]³", "d ↦ 3 δ(argmax(x), d) x[d]²"),
+    "argmin": (
+        lambda x: x[np.argmin(x)] * x[0],
+        "x ↦ x[argmin(x)] x[0]",
+        "d<5 ↦ δ(argmin(x), d) x[0] + δ(d, 0) x[argmin(x)]",
+    ),
+    "kept": (lambda x: (np.argmax(x, keepdims=True) * x).sum(), "x ↦ Σ_i argmax(x) x[i]", "d<5 ↦ argmax(x)"),
+}
+
+
+@pytest.mark.parametrize("name", OF_VECTORS)
+def test_orders_of_vectors_are_functions_of_vectors(name: str) -> None:
+    """Not of matrices with one row, `t[d<1,e] = x[e]; argmax(t)[0]`, as they were."""
+    body, written, derived = OF_VECTORS[name]
+
+    def f(x: cd.Space(5)):  # type: ignore[no-untyped-def, valid-type]
+        return body(x)
+
+    program = cd.program(f)
+    gradient = cd.grad(program)
+    assert str(program) == written
+    assert str(gradient) == f"x ↦ {derived}"
+    spaces = {"x": cd.Space(5)}
+    assert cd.read(str(program), spaces) == program
+    assert cd.read(str(gradient), spaces) == gradient
+    x = A[:, 0].repeat(2)[:5] + np.arange(5) / 10
+    assert program(x) == pytest.approx(body(x))
+    assert cd.testing.check_grad(program, "x", x=x) < 1e-6
+
+
+def test_places_of_an_undeclared_name_are_those_of_a_vector() -> None:
+    assert str(cd.read("x[argmax(x)]²")) == "x ↦ x[argmax(x)]²"
+    assert str(cd.read("argmin(x ↦ (x - 1)², 0)")) == "argmin(x ↦ (x - 1)², 0)"
+    for formula, message in (
+        ("argmax(3)", "argmax takes a vector"),
+        ("argmin(x, y)", "argmin takes a map and the start of its search"),
+    ):
+        with pytest.raises(cd.CombdiffError, match=message):
+            cd.read(formula)
+
+
 @pytest.mark.thorough
 def test_complex_products_and_products_over_indices() -> None:
     @cd.program

@@ -186,8 +186,9 @@ class Lowering:
         array, own = self.tensor(term.arguments[0])
         outer = tuple(label for label in array.labels if label not in own)
         operand = self.graph.arrange(array, (*outer, *own))
-        matrix = tuple(map(self.names.fresh, MATRIX_TABLE[term.name].of_result(own[-2:])))
-        axes = own[:-2] + matrix
+        row = MATRIX_TABLE[term.name]
+        stack = own[: -row.order]
+        axes = (*stack, *map(self.names.fresh, row.of_result(own)[len(stack) :]))
         space = type_of(term)
         assert isinstance(space, Space)
         return self.graph.labelled(MatrixFunctionStep(term.name), (operand,), (*outer, *axes), space.dtype), axes

@@ -16,7 +16,7 @@ Invariant: the value of the term is unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
@@ -164,22 +164,33 @@ class _Naming:
         return self._function(term, colours, depth)
 
     def _function(self, term: Term, colours: Colours, depth: int) -> _SignedForm:
-        """A function of parts; the sign of the argument of an even or odd one is left out or comes out in front.
-
-        |i − d| of two indices is |d − i|.
-        """
+        """A function of parts; the sign of the argument of an even or odd one is left out or comes out in front."""
         parts = [self.run(child, colours, depth) for child in term.children]
         sign, symmetry = 1, parity(term)
         if parts[0].sign < 0 and symmetry:
             parts[0], sign = parts[0]._replace(sign=1), symmetry
         if symmetry == 1 and isinstance(number := term.children[0], Coordinate):
-            opposite = number.with_children((affine([(number.form, -1)]),))
-            parts[0] = min(parts[0], self.run(opposite, colours, depth), key=_key)
+            parts[0] = self._either_way(number, colours, depth)
         key = ("f", term.label, *(part.signed_key for part in parts))
         return _SignedForm(key, sign, term.with_children(tuple(part.signed for part in parts)))
 
+    def _either_way(self, number: Coordinate, colours: Colours, depth: int) -> _SignedForm:
+        """A number that is squared, or of which the absolute value is taken: |i − d| is |d − i|."""
+        opposite = number.with_children((affine([(number.form, -1)]),))
+        return min((self.run(each, colours, depth) for each in (number, opposite)), key=_key)
+
+    def of_factors(self, factors: Sequence[Term], colours: Colours, depth: int) -> list[_SignedForm]:
+        """The canonical forms of the factors of a product, in their order: (i − d)² is (d − i)²."""
+
+        def form(factor: Term) -> _SignedForm:
+            if isinstance(factor, Coordinate) and factors.count(factor) % 2 == 0:
+                return self._either_way(factor, colours, depth)
+            return self.run(factor, colours, depth)
+
+        return sorted(map(form, factors), key=_key)
+
     def _product(self, term: Mul, colours: Colours, depth: int) -> _SignedForm:
-        parts = sorted((self.run(f, colours, depth) for f in term.factors), key=_key)
+        parts = self.of_factors(term.factors, colours, depth)
         sign = prod(part.sign for part in parts)
         one = _number(ONE).key  # what is left of −1; a δ between indices of one colour has a key of its own
         parts = [part for part in parts if part.key != one]
@@ -343,7 +354,8 @@ class _NamedNetwork:
 
     def _occurrences(self, index: Var, colours: Colours) -> list[Key]:
         marked = {**colours, index: (*colours[index], "*")}
-        return sorted(self.naming.run(f, marked, self.depth + 1).key for f in self.factors if index in f.free)
+        reading = [factor for factor in self.factors if index in factor.free]
+        return [part.key for part in self.naming.of_factors(reading, marked, self.depth + 1)]
 
     def _first_tie(self, colours: Colours) -> list[Var]:
         """The indices of the first colour that several share."""
@@ -354,7 +366,7 @@ class _NamedNetwork:
         return groups[min(ties)] if ties else []
 
     def _leaf(self, colours: Colours) -> _Leaf:
-        parts = sorted((self.naming.run(f, colours, self.depth + 1) for f in self.factors), key=_key)
+        parts = self.naming.of_factors(self.factors, colours, self.depth + 1)
         order = tuple(sorted(self.indices, key=lambda i: colours[i]))
         key = ("s", tuple(repr(i.type) for i in order), *(part.key for part in parts))
         body = mul(*(part.term for part in parts))
