@@ -61,7 +61,7 @@ from combdiff.simplification.egraph.extraction import program_cost
 from combdiff.simplification.normal_form.angles import is_angle
 from combdiff.simplification.normal_form.common_factors import factored, in_front, one_network
 from combdiff.simplification.normal_form.common_subnetworks import bind_repeated, read_bound
-from combdiff.simplification.normal_form.denominators import JoiningLogarithms, without_fractions_below
+from combdiff.simplification.normal_form.denominators import JoiningLogarithms, with_roots_squared, without_fractions_below
 from combdiff.simplification.normal_form.joined_networks import joined_networks, with_transposes_joined
 from combdiff.simplification.normal_form.lengths import length
 from combdiff.simplification.normal_form.repeated_parts import with_repeated_named
@@ -193,7 +193,9 @@ def _without(body: Term, var: Var) -> Iterator[Term]:
     replacement = {var: dict(bindings)[var]}
 
     def put(value: Term) -> Term:
-        return without_fractions_below(put_back(value, replacement), {}) if var in value.free else value
+        if var not in value.free:
+            return value
+        return without_fractions_below(with_roots_squared(put_back(value, replacement)), {})
 
     kept = [(bound, put(value)) for bound, value in bindings if bound is not var]
     written = let(kept, joined(result, map(put, items_of(result))))

@@ -121,6 +121,21 @@ class _TurningOver(Rewriter):
         return put_back(factor, self.fractions) if isinstance(named, Var) else factor
 
 
+def with_roots_squared(term: Term) -> Term:
+    """A term whose products have no root twice: s x for √s √s x, which a definition of √s has become."""
+    return _SquaringRoots().run(term)
+
+
+class _SquaringRoots(Rewriter):
+    def node(self, term: Term) -> Term:
+        new = self.inside(term)
+        roots = [f for f in factors_of(new) if isinstance(f, Primitive) and f.name == "sqrt"]
+        if len({*roots}) == len(roots):
+            return new
+        number, powers = _powers(new)
+        return mul(number, _product(powers))
+
+
 def _whole_powers(product_: Term, exponent: int = 1) -> Iterator[tuple[Term, int]]:
     """The bases of a product of fractions, those of powers of fractions too, with their exponents."""
     for factor in factors_of(product_):
