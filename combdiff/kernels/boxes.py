@@ -209,12 +209,13 @@ def _selection(words: Any, function: Any, parts: Any, patterns: Any, out: Any, b
     return _kept(xp, _product_of_kept(xp, either, function, parts, masks), _holds(arange, last, box, out))
 
 
-def _product_of_kept(xp: Any, either: Any, product: Any, parts: Any, masks: Any) -> Any:
+def _product_of_kept(xp: Any, either: Any, product: Any, parts: Any, masks: Any, spared: Any = None) -> Any:
     """The product of parts, of which what stands beside their masks has no share: not where it is infinite, or nan.
 
-    A result that is finite throughout is done; `either` is a library's way to look at that.
+    A result that is finite throughout is done; `either` is a library's way to look at that. The part of that number is
+    spared until then, as the other one is 0 where its mask does not hold.
     """
-    result = product(*(_kept(xp, part, mask) for part, mask in zip(parts, masks, strict=True)))
+    result = product(*(part if n == spared else _kept(xp, part, masks[n]) for n, part in enumerate(parts)))
     if len(parts) == 1 or all(mask is None for mask in masks):
         return result
 

@@ -308,9 +308,9 @@ def _sum_of_chosen(made: Any, weights: Any, truths: Any, axes: Any) -> Any:
     return _either(jnp.isfinite(result).all(), lambda: result, chosen)
 
 
-def _masked_product(product: Any, parts: Any, masks: Any) -> Any:
+def _masked_product(product: Any, parts: Any, masks: Any, spared: Any = None) -> Any:
     """The product of parts where their masks hold: what stands beside has no share, even if it is infinite or nan."""
-    return _product_of_kept(jnp, _either, product, parts, masks)
+    return _product_of_kept(jnp, _either, product, parts, masks, spared)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 2, 3, 4, 5, 6))

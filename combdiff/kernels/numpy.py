@@ -419,9 +419,9 @@ def _either(holds: Any, one: Any, other: Any) -> Any:
 
 
 @np.errstate(invalid="ignore")
-def _masked_product(product: Any, parts: Any, masks: Any) -> Any:
+def _masked_product(product: Any, parts: Any, masks: Any, spared: Any = None) -> Any:
     """The product of parts where their masks hold: what stands beside has no share, even if it is infinite or nan."""
-    return _product_of_kept(np, _either, product, parts, masks)
+    return _product_of_kept(np, _either, product, parts, masks, spared)
 
 
 @np.errstate(invalid="ignore")

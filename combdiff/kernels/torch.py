@@ -114,9 +114,9 @@ def _either(holds: Any, one: Any, other: Any) -> Any:
     return other()
 
 
-def _masked_product(product: Any, parts: Any, masks: Any) -> Any:
+def _masked_product(product: Any, parts: Any, masks: Any, spared: Any = None) -> Any:
     """The product of parts where their masks hold: what stands beside has no share, even if it is infinite or nan."""
-    return _product_of_kept(torch, _either, product, parts, masks)
+    return _product_of_kept(torch, _either, product, parts, masks, spared)
 
 
 def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any) -> Any:

@@ -211,6 +211,22 @@ def test_products_of_what_a_mask_keeps(library: str, words: str) -> None:
         np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("library", "words"), LIBRARIES[:2])
+def test_of_two_parts_with_one_mask_the_larger_is_spared(library: str, words: str) -> None:
+    """Until it is seen that it has infinities, which the zeros of the other would make nan."""
+    mask = np.tri(5, 4, -1, dtype=bool)
+    weights, stack = RNG.normal(size=(5, 4)), RNG.normal(size=(5, 4, 3))
+    for number in (0.0, np.inf, np.nan):
+        held = np.where(mask[..., None], stack, number)
+        expected = np.einsum("ij,ijk->ik", np.where(mask, weights, 0), stack)
+        given_arrays = given(importlib.import_module(words), (held, weights, mask))
+        for module, (a, b, kept) in ((kernels(library), given_arrays), (reference, (held, weights, mask))):
+            found = module._masked_product(
+                lambda one, other: (one * other[..., None]).sum(1), (a, b), (kept[..., None], kept), 0
+            )
+            np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
+
+
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(("library", "words"), LIBRARIES[:2])
 @pytest.mark.parametrize("name", NUMERICS)

@@ -186,6 +186,24 @@ def test_plain_conditions_are_written_plainly(name: str) -> None:
         np.testing.assert_allclose(scope["f"](*arrays), meaning(f, arrays, n), rtol=1e-12)
 
 
+def test_the_smaller_of_two_operands_is_masked() -> None:
+    """Forces of pairs: [i ≠ j] is told of the differences, of three axes, and of the distances, of two."""
+
+    @cd.program
+    def forces(x: cd.Space(100, 3), r: cd.Space(100, 100)):  # type: ignore[no-untyped-def, valid-type]
+        return cd.tensor(lambda i, e: cd.sum(lambda j: cd.where(i != j, (x[i, e] - x[j, e]) / r[i, j], 0)))
+
+    simple = cd.simplify(forces)
+    (product,) = [line for line in simple.source().splitlines() if "= _masked_product(" in line]
+    assert "(np.arange(100)[:, None, None] != np.arange(100), np.arange(100)[:, None] != np.arange(100)), 0)" in product
+    rng = np.random.default_rng(0)
+    x, r = rng.normal(size=(100, 3)), rng.random((100, 100)) + 1
+    for size in (1.0, 0.0, np.nan):
+        np.fill_diagonal(r, size)
+        apart = np.where(np.eye(100)[..., None], 0, (x[:, None] - x) / np.where(np.eye(100), 1, r)[..., None])
+        np.testing.assert_allclose(simple(x, r), apart.sum(1), rtol=1e-12)
+
+
 @pytest.mark.parametrize("backend", ["numpy", *BACKENDS])
 @pytest.mark.parametrize("size", [3, pytest.param(150, marks=pytest.mark.thorough)])
 def test_what_no_condition_reads_is_not_multiplied(backend: str, size: int) -> None:

@@ -61,7 +61,11 @@ from combdiff.simplification.egraph.extraction import program_cost
 from combdiff.simplification.normal_form.angles import is_angle
 from combdiff.simplification.normal_form.common_factors import factored, in_front, one_network
 from combdiff.simplification.normal_form.common_subnetworks import bind_repeated, read_bound
-from combdiff.simplification.normal_form.denominators import JoiningLogarithms, with_roots_squared, without_fractions_below
+from combdiff.simplification.normal_form.denominators import (
+    JoiningLogarithms,
+    with_roots_squared,
+    without_fractions_below,
+)
 from combdiff.simplification.normal_form.joined_networks import joined_networks, with_transposes_joined
 from combdiff.simplification.normal_form.lengths import length
 from combdiff.simplification.normal_form.repeated_parts import with_repeated_named
