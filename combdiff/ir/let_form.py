@@ -76,6 +76,8 @@ __all__ = [
     "whole_calls",
 ]
 
+DEEP = 40  # variables bound in one another, from which on a term is gone through part by part
+
 
 def used(bindings: Sequence[tuple[Var, Term]], result: Term) -> list[tuple[Var, Term]]:
     """The bindings that a result needs."""
@@ -513,7 +515,12 @@ def canonical_names(term: Term) -> Term:
     normal form. So a part without free names has the same form wherever it stands, and each part of a graph is visited
     once.
     """
-    return _FreshNaming().run(term, {})
+    naming = _FreshNaming()
+    if term.levels > DEEP:  # each part without names from around it for itself: calls in calls would overflow the stack
+        for part in subterms(term):
+            if part.levels and part.free <= term.free:
+                naming.run(part, {})
+    return naming.run(term, {})
 
 
 def iteration_of(scan: Scan) -> Term:

@@ -54,6 +54,30 @@ def test_whole_numbers_that_count_the_steps_and_numbers_of_each_step_belong_to_t
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+def test_steps_of_many_parts_are_rolled_however_many_there_are() -> None:
+    """Sixteen steps of an LSTM, each nested in the next, went beyond Python's limit of recursion."""
+
+    def cell(W: Any, x: Any, h: Any, c: Any) -> tuple[Any, Any]:
+        z = W[:, :2] @ h + W[:, 2:] @ x
+        i, f, o = (1 / (1 + np.exp(-part)) for part in (z[:2], z[2:4], z[4:6]))
+        c = f * c + i * np.tanh(z[6:])
+        return o * np.tanh(c), c
+
+    for steps in (16, 60):
+
+        @cd.program
+        def lstm(W: cd.Space(8, 4), xs: cd.Space(steps, 2), h: Vector, c: Vector):
+            for k in range(steps):  # noqa: B023  (traced at once)
+                h, c = cell(W, xs[k], h, c)
+            return (h**2).sum()
+
+        rolled = cd.simplify(lstm, rolled=True)
+        assert scans(rolled) == 1
+        rng = np.random.default_rng(steps)
+        arrays = [0.5 * rng.normal(size=shape) for shape in ((8, 4), (steps, 2), 2, 2)]
+        assert rolled(*arrays) == pytest.approx(lstm(*arrays), rel=1e-12)
+
+
 @pytest.mark.thorough
 def test_loops_in_loops_under_indices_and_with_several_states() -> None:
     @cd.program
