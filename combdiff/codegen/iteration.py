@@ -104,13 +104,12 @@ def _step(loop: IterationLoop, dialect: NumPyDialect) -> Iterator[str]:
     for piece, stack in zip(loop.slices, loop.stacks, strict=True):
         yield f"{piece} = {stack}[{loop.index}]"
     yield from loop.body
+    for component, name, _, _ in loop.of_kind("after"):  # of which some are what a state was before the step
+        yield f"{name}[{loop.index}] = {loop.outputs[component]}"
     following = list(zip(loop.states, loop.outputs, strict=False))
     moved = [(state, after) for state, after in following if state != after]
     if moved:
         yield f"{', '.join(state for state, _ in moved)} = {', '.join(after for _, after in moved)}"
-    for component, name, _, _ in loop.of_kind("after"):
-        known = loop.states[component] if component < len(loop.states) else loop.outputs[component]
-        yield f"{name}[{loop.index}] = {known}"
     if dropped := loop.views + loop.made * dialect.native:
         yield f"del {', '.join(dropped)}"
 

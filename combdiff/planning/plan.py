@@ -402,8 +402,9 @@ def with_real_results(plan: Plan) -> Plan:
         whole.append(given or (bool(below) and all(below) and not step.operation.takes_type))
     steps, results = list(plan.steps), []
     for n in plan.results:
-        results.append(len(steps) if whole[n] else n)
-        if whole[n]:
+        counted = whole[n] and plan.steps[n].kind is not complex
+        results.append(len(steps) if counted else n)
+        if counted:
             axes = plan.steps[n].axes
             steps.append(Step(ElementwiseStep("counted", (tuple(range(len(axes))),)), (n,), axes, float))
     return replace(plan, steps=tuple(steps), results=tuple(results))

@@ -18,6 +18,7 @@ from combdiff.ir import (
     Space,
     Term,
     Var,
+    axes_of,
     base_name,
     bind_heavy,
     canonical_names,
@@ -76,7 +77,7 @@ def _forms(traced: Traced, kept: Mapping[str, Var], taken: Container[str]) -> di
     own = {parts[value]: name for value, name in named.items() if value in parts}
     bindings = split(bind_heavy(parts[written], own))[0]
     theirs = _by_names(var for var, _ in bindings)
-    same: dict[Var, Term] = {var: kept[name] for name, var in theirs.items() if name in kept}
+    same: dict[Var, Term] = {var: kept[name] for name, var in theirs.items() if _is_kept(var, kept.get(name))}
     values = _written_out([(var, substitute(value, same)) for var, value in bindings if var not in same])
     given = set(own.values())
     asked = (
@@ -84,6 +85,11 @@ def _forms(traced: Traced, kept: Mapping[str, Var], taken: Container[str]) -> di
     )
     forms = ((_form(value), name) for name, value in islice(asked, MOST_VALUES))
     return {form: name for form, name in forms if form is not None}
+
+
+def _is_kept(var: Var, other: Var | None) -> bool:
+    """Whether a definition of the derivative has the shape of one of that name: `c` at a step is not its stack."""
+    return other is not None and axes_of(var) == axes_of(other)
 
 
 def _written_out(bindings: Iterable[tuple[Var, Term]]) -> dict[Var, Term]:

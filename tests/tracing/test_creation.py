@@ -177,3 +177,17 @@ def test_a_variable_that_a_program_begins_with_is_no_constant_of_its_surrounding
 
     assert str(cd.simplify(f)) == "x ↦ (i ↦ tanh(x[i] + tanh(x[i] + tanh(x[i]))), Σ_i x[i])"
     assert not f.fixed
+
+
+def test_imaginary_multiples_of_counts_are_complex() -> None:
+    """The result was made real, as that of counts alone is: all zeros."""
+
+    @cd.program
+    def f(Z: cd.Space("m", "n", dtype=complex), k: cd.Space("n", dtype=int)):  # type: ignore[no-untyped-def, valid-type]
+        return np.sum(np.cumsum(Z, axis=1) + 2 * k * Z).imag
+
+    k, Z = np.array([0, 3, 1]), np.ones((2, 3)) * (1 - 2j)
+    expected = 1j * np.broadcast_to([3, 8, 3], (2, 3))
+    np.testing.assert_array_equal(cd.grad(f, "Z")(Z, k), expected)
+    np.testing.assert_array_equal(cd.grad(f, "Z", simplify=False)(Z, k), expected)
+    assert cd.testing.check_grad(f, "Z", Z=Z, k=k) < 1e-6
