@@ -98,7 +98,7 @@ def test_a_state_is_stored_before_it_is_the_next(backend: str) -> None:
 
 
 def test_names_of_states_are_not_those_of_their_stacks() -> None:
-    """A TypeMismatchError: `c` of a step was taken for the `c` of all steps, in the derivative of another convention."""
+    """A TypeMismatchError: in a derivative of another convention `c` of a step was taken for the `c` of all steps."""
 
     @cd.program
     def f(x: cd.Space(4, dtype=complex), A: cd.Space(4, 4, dtype=complex)):  # type: ignore[no-untyped-def, valid-type]
