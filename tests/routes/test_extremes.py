@@ -10,6 +10,7 @@ import pytest
 from backends import TORCH, back, converted, double_precision, on
 
 import combdiff as cd
+from combdiff.ir.interpreter import evaluate
 
 A = np.array([0.4, 0.8, 1.1, 0.5])
 B = np.array([[0.4, 0.2, 0.6, 1.6], [0.3, 2.4, 0.5, 0.3]])
@@ -71,3 +72,30 @@ def test_what_is_not_the_largest_is_read_and_printed(text: str, expected: list[f
     assert "≠" not in text or ("≠" in str(f) and r"\neq" in f.latex())
     for program in (f, cd.simplify(f), cd.read(str(f), {"x": space})):
         np.testing.assert_allclose(program(x), expected)
+
+
+WINDOWS: dict[str, Callable[[Any], Any]] = {
+    "least of padded": lambda x: np.min(np.lib.stride_tricks.sliding_window_view(np.pad(np.max(x) - x, 1), 3)),
+    "largest beside": lambda x: (lambda z: np.max(np.stack([z[1:], z[:-1], z[::-1][1:]])))(
+        np.pad(x - np.min(x), (2, 0))
+    ),
+    "above the mean": lambda x: (lambda z: np.where(z > z.mean(), z * z, 0).sum())(
+        np.lib.stride_tricks.sliding_window_view(np.pad(x, (1, 2)), 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("x", [[0.28, -0.07, -0.21, 0.1], [-0.3, 0.5, 1.1, -0.2], [1.0, 0.0, 1.0, -1.0]])
+def test_what_windows_say_of_their_elements_is_asked_where_these_are(name: str, x: list[float]) -> None:
+    """Beyond an axis neither [t = min t] nor [t ≠ min t] holds: what is read through other windows there was lost."""
+    body = WINDOWS[name]
+
+    @cd.program
+    def f(x: cd.Space(4)):  # type: ignore[no-untyped-def, valid-type]
+        return body(x)
+
+    plain = cd.grad(f, simplify=False)
+    meaning = evaluate(plain.term.body, {plain.parameters[0]: np.array(x)}, {})
+    np.testing.assert_allclose(plain(np.array(x)), meaning, atol=1e-15)
+    np.testing.assert_allclose(cd.grad(f)(np.array(x)), meaning, atol=1e-15)

@@ -243,11 +243,15 @@ def _possible(regions: Iterable[Region]) -> list[Region]:
 
 
 def _complement(region: Region) -> list[Region] | None:
-    """Disjoint regions that make up what lies outside of one."""
+    """Disjoint regions that make up what lies outside of one.
+
+    What numbers say is asked where indices are: beyond an axis neither they nor their opposites hold.
+    """
     found: list[Region] = []
-    for n, condition in enumerate(region):
+    ordered = sorted(region, key=lambda condition: isinstance(condition, Relation))
+    for n, condition in enumerate(ordered):
         outside = opposite(condition)
         if outside is None:
             return None
-        found.append((*region[:n], outside))
+        found.append((*ordered[:n], outside))
     return found
