@@ -44,6 +44,7 @@ from combdiff.ir import (
     Range,
     Relation,
     Rewriter,
+    Scalar,
     Scan,
     Space,
     Sum,
@@ -88,6 +89,7 @@ ROUNDS = 2  # in which indices are told apart by how those beside them occur
 MOST_ORDERS = 24  # of indices that occur alike, of which each is tried
 MOST_ADDED = 32  # members of a sum that is opened where it stands in another
 MOST_WRITTEN = 48  # elements in what is written where it is used
+LEAST_EXACT = 1e-30  # of floats that are counted as fractions
 SINGLE = Range(1)
 
 
@@ -502,8 +504,8 @@ def _settled(term: Term) -> Term:
         case Conj():
             number, rest = _number_and_rest(term.body)
             return mul(conj(number), _settled(Conj(rest))) if number is not ONE and rest is not ONE else term
-        case Number(float() as real, imag):
-            return Number(exact(real), exact(imag))
+        case Number():
+            return Number(_as_fraction(term.real), _as_fraction(term.imag))
         case Coordinate(Affine() as form):
             members = [mul(Number(factor), Coordinate(var, term.dtype)) for var, factor in form.coefficients]
             return add(*members, Number(form.offset))
@@ -526,6 +528,13 @@ def _settled(term: Term) -> Term:
         case Add():
             return _sum(term)
     return term
+
+
+def _as_fraction(part: Scalar) -> Scalar:
+    """A part of a number as the fraction that its decimal digits say; a very large or very small float as it is."""
+    found = exact(part)
+    is_usual = isinstance(found, float) and LEAST_EXACT < abs(found) < 1 / LEAST_EXACT
+    return tidy(Fraction(repr(found))) if is_usual else found
 
 
 def _read_first(read: Apply, space: Space) -> Term:

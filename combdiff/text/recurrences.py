@@ -13,6 +13,7 @@ Invariant: a step reads its states as the step before left them, and nothing rea
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 
 from combdiff.ir import (
@@ -36,6 +37,7 @@ from combdiff.ir import (
     element,
     indicator,
     lambda_,
+    let,
     mul,
     put_back,
     size_form,
@@ -111,25 +113,61 @@ class Recurrence:
     scan: Scan | None = None
     around: tuple[Var, ...] = ()
 
-    def close(self, fresh: Callable[[Var], Var]) -> None:
-        """Make the scan. Raises MisreadError where a step reads its states elsewhere than at the step before."""
+    def close(self, fresh: Callable[[Var], Var], definitions: Mapping[Var, Term]) -> dict[Var, Term]:
+        """Make the scan; those of the definitions that are of its states are returned, its results first.
+
+        A step gives what it computes of its states beside them. Raises MisreadError where one reads its states
+        elsewhere than at the step before.
+        """
         depth, tensors = self.block.depth, tuple(self.tensors[name] for name in self.block.names)
-        spaces = [_space(tensor) for tensor in tensors]
-        axes = spaces[0].axes[: depth + 1]
+        axes = _space(tensors[0]).axes[: depth + 1]
         *around, index = (fresh(Var("t", axis)) for axis in axes)
         self.around = tuple(around)
-        own = [Space(*space.axes[depth + 1 :], dtype=space.dtype) for space in spaces]
-        states = tuple(fresh(Var(v.name, space)) for v, space in zip(tensors, own, strict=True))
         before = affine([(index, 1)], 1 if self.reverse else 0)
-        inside = _StateReader(dict(zip(tensors, states, strict=True)), (*self.around, before))
-        outputs, starts = [], []
-        for name, space in zip(self.block.names, own, strict=True):
+        states = tuple(fresh(Var(tensor.name, self._own(tensor))) for tensor in tensors)
+        at_step = {tensor: (state, (*around, before)) for tensor, state in zip(tensors, states, strict=True)}
+        inside = _StepReader(at_step)
+
+        def of_step(value: Term, space: Space) -> Term:
             indices = tuple(fresh(Var("i", axis)) for axis in space.axes)
+            return inside.run(lambda_(indices, apply(value, (*around, index, *indices))))
+
+        computed: dict[Var, tuple[Var, Term]] = {}
+        others: dict[Var, Term] = {}
+        for var, value in definitions.items():
+            if value.free.isdisjoint(inside.read):
+                continue
+            others[var], inside.read[var] = value, (var, ())
+            if _space(var).axes[: depth + 1] == axes:
+                with suppress(MisreadError):
+                    own = fresh(Var(var.name, self._own(var)))
+                    computed[var] = own, of_step(value, self._own(var))
+                    inside.read[var] = own, (*around, index)
+                    del others[var]
+        starts, outputs = [], []
+        for name, state in zip(self.block.names, states, strict=True):
             start, output = self.values[name]
-            outputs.append(inside.run(lambda_(indices, apply(output, (*self.around, index, *indices)))))
-            starts.append(lambda_(indices, apply(start, (*self.around, *indices))))
-        step = Lambda((index, *states), Tuple(tuple(outputs)))
+            indices = tuple(fresh(Var("i", axis)) for axis in _space(state).axes)
+            starts.append(lambda_(indices, apply(start, (*around, *indices))))
+            outputs.append(of_step(output, _space(state)))
+        row = Tuple((*outputs, *(own for own, _ in computed.values())))
+        step = Lambda((index, *states), let(computed.values(), row))
         self.scan = Scan(step, tuple(starts), LAST, 0, self.reverse)
+        return {var: self._result(var, len(states) + n) for n, var in enumerate(computed)} | others
+
+    def _own(self, tensor: Var) -> Space:
+        """The space of what a tensor of all steps is at one of them."""
+        space = _space(tensor)
+        return Space(*space.axes[self.block.depth + 1 :], dtype=space.dtype)
+
+    def _result(self, var: Var, component: int) -> Term:
+        """What the steps give of a definition, as a tensor of the steps around, its own and the rest."""
+        assert self.scan is not None
+        given = self.scan.result(AFTER, component)
+        if not self.around:
+            return given
+        indices = (*self.around, *(Var(f"i.{n}", axis) for n, axis in enumerate(_space(var).axes[self.block.depth :])))
+        return Lambda(indices, apply(given, indices[self.block.depth :]))
 
     def widened(self) -> bool:
         """Whether a boundary value or a step is complex where its state was not; then that is complex now."""
@@ -162,23 +200,25 @@ class Recurrence:
         return add(mul(is_early, apply(early, (place, *rest))), mul(is_late, apply(late, (previous, *rest))))
 
 
-class _StateReader(Rewriter):
-    """A step with its states in place of the tensors that stand for all steps."""
+class _StepReader(Rewriter):
+    """A step with its states, and what it computes of them, in place of the tensors that stand for all steps.
 
-    def __init__(self, states: Mapping[Var, Var], first: tuple[Term, ...]) -> None:
+    `read` says of each of these what stands for it, and at which first indices it is read.
+    """
+
+    def __init__(self, read: dict[Var, tuple[Var, tuple[Term, ...]]]) -> None:
         super().__init__()
-        self.states, self.first = states, first
+        self.read = read
 
     def node(self, term: Term) -> Term:
-        if term.free.isdisjoint(self.states):
+        if term.free.isdisjoint(self.read):
             return term
-        if isinstance(term, Apply) and isinstance(term.function, Var) and term.function in self.states:
-            state, arguments = self.states[term.function], tuple(map(self.run, term.arguments))
-            count = len(self.first)
-            if arguments[:count] != self.first:
-                raise MisreadError(state.name.split(".")[0], "a step reads a state as the step before left it alone")
-            rest = arguments[count:]
-            return element(state, rest)
+        if isinstance(term, Apply) and isinstance(term.function, Var) and term.function in self.read:
+            own, first = self.read[term.function]
+            arguments = tuple(map(self.run, term.arguments))
+            if not first or arguments[: len(first)] != first:
+                raise MisreadError(own.name.split(".")[0], "a step reads a state as the step before left it alone")
+            return element(own, arguments[len(first) :])
         return self.inside(term)
 
 
@@ -216,7 +256,7 @@ class Iterations(Rewriter):
 
 @dataclass(eq=False)
 class BoundTensors:
-    """Definitions as terms: what is bound, what stands where it is used, what belongs to the steps not yet known."""
+    """Definitions as terms: what is bound, what stands where it is used, what stands among steps not yet known."""
 
     bindings: list[tuple[Var, Term]] = field(default_factory=list)
     inlined: dict[Var, Term] = field(default_factory=dict)
@@ -226,7 +266,7 @@ class BoundTensors:
 
     def put(self, term: Term) -> Term:
         """A term with what is known put where it is used."""
-        return self.known.run(put_back(term, {**self.inlined, **self.inside}))
+        return self.known.run(put_back(term, self.inlined))
 
     def take(self, iteration: Recurrence, var: Var, value: Term, fresh: Callable[[Var], Var], *, ends: bool) -> None:
         """The boundary value of a state, or its step; after the last one the iteration is known."""
@@ -237,11 +277,12 @@ class BoundTensors:
         iteration.tensors[name] = var
         iteration.values.setdefault(name, []).append(value)
         if ends:
-            iteration.close(fresh)
+            known = iteration.close(fresh, self.inside)
+            self.inside = {var: value for var, value in self.inside.items() if var not in known} | known
             self.known.add(iteration)
             self.opened.remove(iteration)
         if not self.opened:
-            self.bindings += [(v, self.known.run(put_back(t, self.inlined))) for v, t in self.inside.items()]
+            self.bindings += [(var, self.known.run(value)) for var, value in self.inside.items()]
             self.inside.clear()
 
 

@@ -91,6 +91,78 @@ def steps_over_a_part(x0: Vector, v: cd.Space(4), w: cd.Space(3, 5)):
     return states.sum() + last @ last
 
 
+@cd.program
+def filtered(Q: cd.Space(2, 2), A: cd.Space(2, 2), ys: cd.Space(4)):
+    """A Kalman filter: what a step computes of its states, other steps read, so that it has a line among them."""
+
+    def step(state, y):
+        m, P = A @ state[0], A @ state[1] @ A.T + Q @ Q.T
+        s, e, k = P[0, 0] + 0.2, y - m[0], P[:, 0] / (P[0, 0] + 0.2)
+        return (m + k * e, P - np.outer(k, P[0])), (np.log(s) + e**2 / s) / 2
+
+    return cd.scan(step, (np.zeros(2), np.eye(2)), ys)[1].sum()
+
+
+@cd.program
+def predators(p: cd.Space(4), x0: cd.Space(2)):
+    """Lotka and Volterra's equations by the midpoint rule; decimals stand in front of sums or in them."""
+
+    def slope(x):
+        return np.stack([p[0] * x[0] - p[1] * x[0] * x[1], p[2] * x[0] * x[1] - p[3] * x[1]])
+
+    last, states = cd.scan(lambda x, _: (x + 0.1 * slope(x + 0.05 * slope(x)), x), x0, length=5)
+    return (states[:, 0] ** 2).sum() + last[1]
+
+
+@pytest.mark.parametrize("program", [filtered, predators], ids=lambda f: f.name)
+def test_what_steps_compute_of_their_states_is_what_they_give(program: cd.Program) -> None:
+    gradient = cd.grad(program, program.parameters[0].name)
+    given = {"Q": RNG.normal(size=(2, 2)), "A": np.array([[1, 0.1], [0, 1]]), "ys": RNG.normal(size=4)}
+    given |= {"p": np.full(4, 0.7), "x0": np.array([1.0, 0.5])}
+    again = assert_reads_back(gradient.term, {p: given[p.name] for p in gradient.parameters}, {})
+    assert again == gradient
+    assert len(str(again)) <= 1.05 * len(str(gradient))
+
+
+def test_definitions_of_inner_and_outer_steps_are_read() -> None:
+    """One of an inner step, which the outer one reads after it, and one that both read."""
+    text = (
+        "(a, x0) ↦\n  x[0] = x0\n  c[t] = sin(x[t])\n  y[t,0] = x[t]\n  d[t,s] = a c[t] y[t,s]\n"
+        "  y[t,s<3 + 1] = cos(d[t,s])\n  x[t<4 + 1] = c[t] + Σ_{s<3} d[t,s] + y[t,3]\n  Σ_{t<4,s<3} c[t] d[t,s] + x[4]"
+    )
+    found = cd.read(text, {"a": Number, "x0": Number})
+
+    def by_hand(a: float, x: float) -> float:
+        value = 0.0
+        for _ in range(4):
+            c, y, d = np.sin(x), x, []
+            for _ in range(3):
+                d.append(a * c * y)
+                y = np.cos(d[-1])
+            x = c + sum(d) + y
+            value += c * sum(d)
+        return value + x
+
+    np.testing.assert_allclose(found(0.7, 0.3), by_hand(0.7, 0.3))
+    assert cd.read(str(found), {"a": Number, "x0": Number}) == found
+    with pytest.raises(cd.TextError, match="a step reads a state as the step before left it alone"):
+        cd.read(text.replace("cos(d[t,s])", "cos(d[t,0])"), {"a": Number, "x0": Number})
+
+
+def test_definitions_stand_in_any_order_between_a_state_and_its_step() -> None:
+    """One of a state before one that is of none, and a sum over steps that are not known yet."""
+    text = (
+        "(a, u) ↦\n  x[0] = a\n  p[t] = sin(x[t])\n  s = Σ_t p[t] x[t + 1]\n  q[t] = u[t]² + a\n"
+        "  x[t<3 + 1] = p[t] q[t]\n  s + q[2]"
+    )
+    found = cd.read(text, {"a": Number, "u": cd.Space(3)})
+    u, x, total = np.array([0.3, 0.7, -0.2]), 0.4, 0.0
+    for each in u:
+        p, x = np.sin(x), np.sin(x) * (each**2 + 0.4)
+        total += p * x
+    np.testing.assert_allclose(found(0.4, u), total + u[2] ** 2 + 0.4)
+
+
 ARRAYS = {
     "A": np.eye(3) + 0.1 * np.ones((3, 3)),
     "x0": RNG.normal(size=3),

@@ -365,14 +365,14 @@ def _product_within(
         elements = " * ".join(words.aligned(operands, patterns, len(whole)))
         kept = _kept(words, _on_axes(conditions, whole), axes, elements)
         return _total(words, replace(op, patterns=(whole,)), kept)
-    own = [{condition for condition, host in told if host == n} for n in range(len(op.patterns))]
-    masks = []
-    for n, pattern in enumerate(op.patterns):
-        at = _on_axes([condition for condition, host in told if host == n], pattern)
-        masks.append(_truth(words, at, [domains[label] for label in pattern]) if at else "None")
+    own = [[condition for condition, host in told if host == n] for n in range(len(op.patterns))]
+    masks = [
+        _truth(words, _on_axes(mine, pattern), [domains[label] for label in pattern]) if mine else "None"
+        for mine, pattern in zip(own, op.patterns, strict=True)
+    ]
     given = [_box_function(words, op, step), tuple_text(operands), tuple_text(masks)]
     largest = max(range(len(operands)), key=lambda n: len(op.patterns[n]))
-    if own[largest] and any(own[largest] <= others for n, others in enumerate(own) if n != largest):
+    if own[largest] and any({*own[largest]} <= {*others} for n, others in enumerate(own) if n != largest):
         given.append(str(largest))
     return f"_masked_product({', '.join(given)})"
 

@@ -22,6 +22,7 @@ from combdiff.ir import (
     Names,
     Number,
     Sum,
+    SummedProduct,
     Term,
     Var,
     add,
@@ -30,11 +31,10 @@ from combdiff.ir import (
     negate,
     remembered,
     subterms,
-    total,
 )
 from combdiff.simplification.egraph.extraction import parts_work, volume
 from combdiff.simplification.normal_form.canonical import canonical
-from combdiff.simplification.normal_form.contraction import normalise
+from combdiff.simplification.normal_form.contraction import normalise, one_sum
 from combdiff.simplification.normal_form.denominators import is_fraction, over_one_denominator
 from combdiff.simplification.normal_form.expansion import common_factors
 from combdiff.simplification.normal_form.joined_networks import joined_networks, primitive
@@ -97,9 +97,7 @@ def _taken_out(term: Term, joining: bool) -> Term:
     if isinstance(term, Mul):
         return _with_numbers_in_front([factor for child in children for factor in factors_of(child)])
     if isinstance(term, Sum):
-        outside = [factor for factor in factors_of(children[0]) if factor.free.isdisjoint(term.indices)]
-        inside = [factor for factor in factors_of(children[0]) if factor not in outside]
-        return mul(*outside, total(term.indices, mul(*inside)))
+        return one_sum(SummedProduct.over(term.indices, children))
     return term.with_children(children)
 
 

@@ -63,12 +63,12 @@ def normalise(term: Term, names: Names) -> Term:
 
 def without_deltas(term: Term, names: Names) -> Term:
     """The term in which no Σ holds a δ that it can take; networks without such a δ stay as they are."""
-    return _Contracting(names, _whole, solve).solved(term)
+    return _Contracting(names, one_sum, solve).solved(term)
 
 
 def without_deltas_and_ends(term: Term, names: Names) -> Term:
     """As `without_deltas`, where [i ≤ 0] of a summed index that counts from 0 is such a δ, too."""
-    return _Contracting(names, _whole, solve_at_ends).solved(term)
+    return _Contracting(names, one_sum, solve_at_ends).solved(term)
 
 
 class _Contracting:
@@ -206,8 +206,8 @@ def _waits(term: Term, indices: Sequence[Var]) -> bool:
 # --- connected parts -----------------------------------------------------------------------------------------------
 
 
-def _whole(product: SummedProduct) -> Term:
-    """One Σ, times the factors that hold no summed index."""
+def one_sum(product: SummedProduct) -> Term:
+    """One Σ, times the factors that hold none of its indices."""
     outside = [f for f in product.factors if f.free.isdisjoint(product.indices)]
     inside = [f for f in product.factors if f not in outside]
     unused = [i for i in product.indices if not any(i in f.free for f in inside)]
