@@ -126,7 +126,7 @@ class Recurrence:
         before = affine([(index, 1)], 1 if self.reverse else 0)
         states = tuple(fresh(Var(tensor.name, self._own(tensor))) for tensor in tensors)
         at_step = {tensor: (state, (*around, before)) for tensor, state in zip(tensors, states, strict=True)}
-        inside = _StepReader(at_step)
+        inside = _ReadingAtSteps(at_step)
 
         def of_step(value: Term, space: Space) -> Term:
             indices = tuple(fresh(Var("i", axis)) for axis in space.axes)
@@ -200,7 +200,7 @@ class Recurrence:
         return add(mul(is_early, apply(early, (place, *rest))), mul(is_late, apply(late, (previous, *rest))))
 
 
-class _StepReader(Rewriter):
+class _ReadingAtSteps(Rewriter):
     """A step with its states, and what it computes of them, in place of the tensors that stand for all steps.
 
     `read` says of each of these what stands for it, and at which first indices it is read.

@@ -109,12 +109,33 @@ def test_no_term_of_a_small_e_graph_is_cheaper(term: Term, steps: int) -> None:
 
 
 def looked_at_anew(factors: tuple[frozenset[Var], ...], summed: frozenset[Var]) -> float:
-    """The same cost with every pair looked at before each product; numbers multiply the smallest tensor on the way."""
+    """The same cost with every pair looked at before each product, every order tried of few factors."""
     others = tuple(filter(None, factors))
     numbers = len(factors) - len(others) if len(others) > 1 else 0
     pool = list(dict.fromkeys(others if numbers else factors))
     work = sum(map(extraction.volume, factors)) - numbers - sum(map(extraction.volume, pool))
-    least = min(map(extraction.volume, pool))
+    try_all = len(pool) <= extraction.FEW_FACTORS
+    more, least = in_every_order(pool, summed) if try_all else greedily(pool, summed)
+    return work + more + (numbers - 1 + least if numbers else 0)
+
+
+def in_every_order(pool: list[frozenset[Var]], summed: frozenset[Var]) -> tuple[float, float]:
+    """The least work of all orders of multiplying two by two, and the size of the smallest tensor in that order."""
+    if len(pool) == 1:
+        return 0, extraction.volume(pool[0])
+    ways = []
+    for a, b in itertools.combinations(range(len(pool)), 2):
+        rest = [each for n, each in enumerate(pool) if n not in (a, b)]
+        left = frozenset(i for i in pool[a] | pool[b] if i not in summed or any(i in each for each in rest))
+        work, least = in_every_order([left, *rest], summed)
+        least = min(least, *map(extraction.volume, pool))
+        ways.append((work + extraction.volume(pool[a] | pool[b]), least))
+    return min(ways)
+
+
+def greedily(pool: list[frozenset[Var]], summed: frozenset[Var]) -> tuple[float, float]:
+    """The work where each time those two are multiplied that leave the smallest tensor, and the smallest on the way."""
+    work, least = 0, min(map(extraction.volume, pool))
 
     def left(a: int, b: int) -> frozenset[Var]:
         rest = [each for n, each in enumerate(pool) if n not in (a, b)]
@@ -130,7 +151,7 @@ def looked_at_anew(factors: tuple[frozenset[Var], ...], summed: frozenset[Var]) 
         work += extraction.volume(pool[a] | pool[b])
         pool = [*(each for n, each in enumerate(pool) if n not in (a, b)), left(a, b)]
         least = min(least, extraction.volume(pool[-1]))
-    return work + (numbers - 1 + least if numbers else 0)
+    return work, least
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -141,6 +162,13 @@ def test_a_product_costs_what_its_cheapest_pairs_do(seed: int) -> None:
         draws = [draw.sample(indices, draw.randint(0, min(len(indices), 4))) for _ in range(draw.randint(2, 9))]
         factors, summed = tuple(map(frozenset, draws)), frozenset(i for i in indices if draw.random() < 0.6)
         assert extraction.contraction_cost(factors, summed) == looked_at_anew(factors, summed)
+
+
+def test_what_is_summed_first_makes_a_product_cheap() -> None:
+    """Σ_{i,j} L[d,j,e] s[d,j,i] u[d,i] sums over i first: a greedy search takes the two large tensors."""
+    (d, e, i, j) = (Var(name, Range(10)) for name in "deij")
+    factors = (frozenset((d, j, e)), frozenset((d, j, i)), frozenset((d, i)))
+    assert extraction.contraction_cost(factors, frozenset((i, j))) == 2000
 
 
 def test_the_number_of_values_of_an_index_costs_less_than_a_sum_over_it() -> None:

@@ -78,6 +78,7 @@ from combdiff.records import dataclass
 from combdiff.simplification.egraph.context import NOTHING, Context
 from combdiff.simplification.egraph.encoding import Codec
 
+FEW_FACTORS = 5  # up to which the best order of a product is sought
 FUNCTION_COST = 8
 
 Cost = tuple[float, int]
@@ -110,7 +111,7 @@ def index_variables(term: Term) -> Indices:
 
 @lru_cache(maxsize=512)
 def contraction_cost(factors: tuple[Indices, ...], summed: Indices) -> float:
-    """Multiplications of a greedy pairwise contraction of factors with these indices.
+    """Multiplications of a pairwise contraction of factors with these indices: the best of few, a greedy one of many.
 
     Factors with the same indices are multiplied first: nothing is cheaper, and the rest of the search is over few.
     Those that have none multiply the smallest tensor there is on the way, if there is more than one.
@@ -119,9 +120,38 @@ def contraction_cost(factors: tuple[Indices, ...], summed: Indices) -> float:
         return float(volume(factors[0] | summed)) if summed else 0.0
     alike = Counter(factors)
     numbers = alike.pop(frozenset(), 0) if len(factors) - alike[frozenset()] > 1 else 0
-    contraction = _PairwiseContraction(list(alike), summed)
-    work = sum((count - 1) * volume(indices) for indices, count in alike.items()) + contraction.cost()
-    return float(work + numbers - 1 + min(contraction.sizes) if numbers else work)
+    several = sum((count - 1) * volume(indices) for indices, count in alike.items())
+    least = _least_contraction if len(alike) <= FEW_FACTORS else _greedy_contraction
+    work, smallest = least(list(alike), summed)
+    return float(several + work + (numbers - 1 + smallest if numbers else 0))
+
+
+def _least_contraction(factors: Sequence[Indices], summed: Indices) -> tuple[int, int]:
+    """The least multiplications of few factors, two by two, and the size of the smallest tensor on the way.
+
+    Products are told by their factors, one bit for each.
+    """
+    left: list[Indices] = [frozenset()]
+    best = [(0, 0)]
+    for product in range(1, 1 << len(factors)):
+        inside = [indices for n, indices in enumerate(factors) if product >> n & 1]
+        outside = [indices for n, indices in enumerate(factors) if not product >> n & 1]
+        every = frozenset().union(*inside)
+        left.append(every - summed.difference(*outside) if len(inside) > 1 else every)
+        halves = [(one, product - one) for one in range(1, product // 2 + 1) if one & product == one]
+        ways = [
+            (best[one][0] + best[other][0] + volume(left[one] | left[other]), min(best[one][1], best[other][1]))
+            for one, other in halves
+        ]
+        work, smallest = min(ways, default=(0, volume(every)))
+        best.append((work, min(smallest, volume(left[-1]))))
+    return best[-1]
+
+
+def _greedy_contraction(factors: Sequence[Indices], summed: Indices) -> tuple[int, int]:
+    """The multiplications of many factors, and the size of the smallest tensor on the way."""
+    contraction = _PairwiseContraction(factors, summed)
+    return contraction.cost(), min(contraction.sizes)
 
 
 class _PairwiseContraction:

@@ -86,13 +86,17 @@ class LetForms(Protocol):
 
 
 def with_repeated_defined(body: Term) -> Term:
-    """A let program with what its values hold several times as definitions, where that is no more work and shorter."""
+    """A let program with what its values hold several times as definitions, where that is less work or as much.
+
+    It is shorter then, or no longer where there are definitions: a formula in one line stays one.
+    """
     if _is_long(body):
         return body
     before = _price(body)
+    longest = before[1] if split(body)[0] else before[1] - 1
     for candidate in chain(bind_repeated(body), with_repeated_named(body)):
         shortest = min((candidate, _with_values(candidate, factored)), key=length)
-        if length(shortest) < before[1] and _price(shortest) < before:
+        if length(shortest) <= longest and _price(shortest) < before:
             return with_repeated_defined(shortest)
     return body
 
