@@ -22,11 +22,13 @@ from math import prod
 
 from combdiff.dialects import LETTERS
 from combdiff.ir import Domain
+from combdiff.planning.extents import at_least, extent_form
 from combdiff.planning.operations.operation import BUFFER, Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.records import dataclass
 
 FUSED = "fused"
+LONG_ROW = 32  # elements of rows from which a BLAS call for each product of two takes less time than einsum
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,8 @@ class Contract(Operation):
         same = self.batch and not (self.left_only or self.right_only)
         if self.in_place == FUSED or (words.dialect.fuses_sums and same):
             return self._summed_product(words, left, right)
+        if self._is_dot_of_rows(words, step):
+            return f"{words.dialect.np}.vecdot({left}, {right})"
         if self.kernel == "einsum" or words.dialect.prefers_einsum(len(self.left), len(self.right)):
             return words.dialect.contraction(*_einsum_operands(self, left, right))
         if stack := stack_of(self) if self.in_place else None:
@@ -139,6 +143,15 @@ class Contract(Operation):
             text, order = stack_text(stack, self, array, vector)
             return words.dialect.transposed(text, order)
         return self._matrix_product(words, step, left, right)
+
+    def _is_dot_of_rows(self, words: Words, step: Step) -> bool:
+        """Whether it is a product of each row of real numbers with another, of rows so long that BLAS is quicker."""
+        rows = (*self.out, *self.summed)
+        if not words.dialect.native or len(self.summed) != 1 or self.kernel != "einsum":
+            return False
+        if (self.left, self.right) != (rows, rows) or any(words.kinds[m] is not float for m in step.operands):
+            return False
+        return at_least(LONG_ROW, [extent_form(words.axes[step.operands[0]][-1])], words.planned)
 
     @property
     def is_called(self) -> bool:

@@ -7,11 +7,14 @@ from functools import reduce
 
 from combdiff.dialects import tuple_text
 from combdiff.ir import Range
+from combdiff.planning.extents import at_least, at_most, extent_form
 from combdiff.planning.operations.operation import Labels, Named, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.records import dataclass
 
 SHORT = 4  # elements of an axis behind others that are quicker taken slice by slice
+LONGEST = 512  # elements of a row that is summed from its first to its last
+MANY = 1000  # elements of rows from which a quicker way to sum them is worth its call
 
 
 def _slices(words: Words, step: Step, operand: str, summed: Pattern) -> list[str]:
@@ -50,9 +53,22 @@ class Reduce(Operation):
         every = not step.axes
         if slices := _slices(words, step, operands[0], self.summed):
             return " + ".join(slices)
+        if self._is_of_rows(words, step):
+            return f'{words.dialect.np}.einsum("...a->...", {operands[0]})'
         if words.dialect.fuses_sums:
             return words.dialect.summed(operands[0], self.summed, len(words.axes[step.operands[0]]))
         return f"{operands[0]}.sum({'' if every else f'axis={tuple_text(map(str, self.summed), single=False)}'})"
+
+    def _is_of_rows(self, words: Words, step: Step) -> bool:
+        """Whether it sums each of many short rows, which takes NumPy's method two to four times as long as einsum.
+
+        Long ones it adds in pairs, which rounds less.
+        """
+        (m,) = step.operands
+        axes, sizes = [extent_form(axis) for axis in words.axes[m]], words.planned
+        if not words.dialect.native or not step.axes or self.summed != (len(step.axes),):
+            return False
+        return words.kinds[m] in (float, complex) and at_most(LONGEST, axes[-1:], sizes) and at_least(MANY, axes, sizes)
 
 
 @dataclass(frozen=True)
