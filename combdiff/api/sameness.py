@@ -24,6 +24,7 @@ from math import factorial, inf, prod
 from combdiff.ir import (
     AFTER,
     BEFORE,
+    LAST,
     MINUS_ONE,
     ONE,
     Action,
@@ -34,6 +35,7 @@ from combdiff.ir import (
     Coordinate,
     Delta,
     Implicit,
+    IndexGuard,
     Indicator,
     Lambda,
     Let,
@@ -65,13 +67,16 @@ from combdiff.ir import (
     dtype_of,
     element,
     exact,
+    factors_of,
     free_indices,
     inline_all,
     lambda_,
     let,
     mul,
+    number_and_rest,
     opened,
     put_back,
+    size_form,
     solves,
     split,
     substitute,
@@ -82,7 +87,7 @@ from combdiff.ir import (
     with_moduli,
 )
 from combdiff.printing import read_directly, text
-from combdiff.simplification import order_key
+from combdiff.simplification import order_key, plain_conditions
 
 DIGITS = 16  # of a hash, for a name
 ROUNDS = 2  # in which indices are told apart by how those beside them occur
@@ -127,14 +132,23 @@ class _AfterSteps(Rewriter):
         if not isinstance(new, Apply):
             return new
         scan = self.scans.get(new.function, new.function) if isinstance(new.function, Var) else new.function
-        if not isinstance(scan, Scan) or not _follows(new.arguments[0], scan):
+        if not isinstance(scan, Scan):
+            return new
+        if scan.kind == AFTER and scan.component < len(scan.states) and new.arguments[0] == _last_step(scan):
+            return apply(self.run(scan.result(LAST, scan.component)), new.arguments[1:])
+        if not _follows(new.arguments[0], scan):
             return new
         if scan.kind == AFTER and scan.component >= len(scan.states) and not affine_parts(new.arguments[0])[0]:
             return self.run(apply(_given_at_steps(scan), new.arguments))
         if scan.kind != BEFORE:
             return new
         place = affine([(new.arguments[0], 1)], 1 if scan.reverse else -1)
-        return Apply(self.run(scan.result(AFTER, scan.component)), (place, *new.arguments[1:]))
+        return self.run(Apply(scan.result(AFTER, scan.component), (place, *new.arguments[1:])))
+
+
+def _last_step(scan: Scan) -> Term:
+    """The number of the step after which there is none."""
+    return affine([]) if scan.reverse else affine([(size_form(scan.steps.size), 1)], -1)
 
 
 def _given_at_steps(scan: Scan, stack: Callable[[Term], Term] = lambda term: term) -> Lambda:
@@ -167,12 +181,12 @@ def _follows(place: Term, scan: Scan) -> bool:
     return offset + most < count - 1
 
 
-def _in_parts(body: Term, depth: int, sums: dict[Var, Term]) -> Term:
+def _in_parts(body: Term, depth: int, made: dict[Var, Term]) -> Term:
     """The result of a program in names of its parts; the program is the step or equation of so many others.
 
-    `sums` tells what the names of Σ stand for.
+    `made` tells what names stand for.
     """
-    within = _Within(depth, sums)
+    within = _Within(depth, made)
     bindings, result = split(bind_heavy(_with_powers(body)))
     names: dict[Var, Term] = {}
     for var, value in bindings:
@@ -187,17 +201,17 @@ class _Within(Rewriter):
     steps of a scan give is computed from the states of all of them.
     """
 
-    def __init__(self, depth: int, sums: dict[Var, Term]) -> None:
+    def __init__(self, depth: int, made: dict[Var, Term]) -> None:
         super().__init__()
         self.depth = depth
-        self.sums = sums
+        self.made = made
 
     def named(self, value: Term) -> Term:
         """A value in names of its parts, with a name of its own."""
         return self._own(self.run(value))
 
     def _own(self, value: Term) -> Term:
-        return _named(_normal(value), self.sums)
+        return _named(_normal(value), self.made)
 
     def node(self, term: Term) -> Term:
         match term:
@@ -208,25 +222,46 @@ class _Within(Rewriter):
             case Implicit():
                 return self._solution(Implicit(term.kind, self._program(term.map), self.run(term.given)))
         new = self.inside(term)
-        return apply(new.function, new.arguments) if isinstance(new, Apply) else new
+        return self._element(new) if isinstance(new, Apply) else new
+
+    def _element(self, read: Apply) -> Term:
+        """An element; of a tensor that has a name and is read on a diagonal, or elsewhere, what has a name there."""
+        if isinstance(read.function, Lambda):
+            return self.run(apply(read.function, read.arguments))
+        inner = self.made.get(read.function) if isinstance(read.function, Var) else None
+        is_plain = len(set(read.arguments)) == len(read.arguments) and all(isinstance(at, Var) for at in read.arguments)
+        if inner is None or is_plain or not all(isinstance(at, Var | Affine) for at in read.arguments):
+            return apply(read.function, read.arguments)
+        indices = free_indices(read)
+        return apply(self._own(lambda_(indices, self.run(apply(inner, read.arguments)))), indices)
 
     def _joined(self, term: Term) -> Term:
-        """A Σ of the elements of a Σ that has a name is one."""
+        """A Σ of the elements of a Σ that has a name is one, where conditions on indices alone stand beside these."""
         if not isinstance(term, Sum):
             return term
-        number, rest = _number_and_rest(term.body)
-        match rest:
-            case Apply(function=Var() as name) | (Var() as name) if name in self.sums:
-                inner = self.sums[name]
-                found = apply(inner, rest.arguments) if isinstance(rest, Apply) else inner
-                return mul(number, self._joined(total(term.indices, found)))
+        beside = [factor for factor in factors_of(term.body) if isinstance(factor, Number | IndexGuard)]
+        rest = [factor for factor in factors_of(term.body) if factor not in beside]
+        number, others = number_and_rest(self._open(rest[0])) if len(rest) == 1 else (ONE, ONE)
+        if not isinstance(others, Sum):
+            return term
+        guards = [each for each in beside if isinstance(each, IndexGuard)]
+        whole = total((*term.indices, *others.indices), mul(*guards, others.body))
+        return mul(number, *(each for each in beside if each not in guards), self._joined(whole))
+
+    def _open(self, term: Term) -> Term:
+        """What an element is of that has a name."""
+        match term:
+            case Apply(function=Var() as name) if name in self.made:
+                return apply(self.made[name], term.arguments)
+            case Var():
+                return self.made.get(term, term)
         return term
 
     def _program(self, step: Term) -> Lambda:
         assert isinstance(step, Lambda)
         own = tuple(Var(f"°{self.depth}.{n}", var.type) for n, var in enumerate(step.parameters))
         body = substitute(step.body, dict(zip(step.parameters, own, strict=True)))
-        return Lambda(own, _in_parts(body, self.depth + 1, self.sums))
+        return Lambda(own, _in_parts(body, self.depth + 1, self.made))
 
     def _solution(self, term: Implicit) -> Term:
         outer = free_indices(term)
@@ -245,7 +280,7 @@ class _Within(Rewriter):
     def _given(self, scan: Scan) -> Term:
         if not scan.states and any(_solves_again(node) for node in subterms(scan.body)):
             return self._each(scan)
-        return _in_parts(_given_at_steps(scan, self.run), self.depth, self.sums)
+        return _in_parts(_given_at_steps(scan, self.run), self.depth, self.made)
 
     def _each(self, scan: Scan) -> Term:
         """A value for each step, which a symbol stands for: under an index a scan that solves is one of steps again."""
@@ -253,7 +288,7 @@ class _Within(Rewriter):
         symbol = Var(f"°{self.depth}.t", Whole())
         outputs = inline_all(substitute(scan.step.body, {scan.index: symbol}))
         assert isinstance(outputs, Tuple)
-        value = _in_parts(outputs.items[scan.component], self.depth + 1, self.sums)
+        value = _in_parts(outputs.items[scan.component], self.depth + 1, self.made)
         own = Names(scan).indices(axes_of(value))
         return Lambda((scan.index, *own), substitute(apply(value, own), {symbol: scan.index}))
 
@@ -263,7 +298,7 @@ def _solves_again(term: Term) -> bool:
     return isinstance(term, Scan) and solves(term)
 
 
-def _named(value: Term, sums: dict[Var, Term]) -> Term:
+def _named(value: Term, made: dict[Var, Term]) -> Term:
     """A value, its number before a name that equal ones share; sums and products of elements stay as they are.
 
     A quotient or product that has a name in one print may stand in the sum that reads it in another.
@@ -278,8 +313,8 @@ def _named(value: Term, sums: dict[Var, Term]) -> Term:
     space = type_of(bare)
     assert isinstance(space, Space)
     name = Var(f"h{_code(text(bare))}", Space(*space.axes, dtype=space.dtype, symmetry=equations))
-    if isinstance(bare.body if isinstance(bare, Lambda) else bare, Sum):
-        sums[name] = bare
+    if isinstance(bare, Lambda | Sum):
+        made[name] = bare
     named = mul(number, factor, element(name, own))
     return lambda_(given, named) if isinstance(value, Lambda) else named
 
@@ -287,12 +322,14 @@ def _named(value: Term, sums: dict[Var, Term]) -> Term:
 def _elements(term: Term) -> float:
     """How many elements a sum or product of powers of elements reads; infinite for what else there is."""
     match term:
-        case Var() | Number() | Delta() | Indicator() | Unequal():
+        case Var() | Number() | Delta() | Indicator() | Unequal() | Coordinate():
             return 1
         case Apply():
             return 1 if isinstance(term.function, Var | Primitive) else inf
         case Conj(body=body) | Primitive(name="power", arguments=(body, Number())):
             return _elements(body)
+        case Relation(arguments=parts):
+            return sum(map(_elements, parts))
         case Mul(factors=parts) | Add(terms=parts):
             return sum(map(_elements, parts))
     return inf
@@ -501,6 +538,8 @@ def _settled(term: Term) -> Term:
         case Delta():
             left, right = sorted((term.left, term.right), key=order_key)
             return Delta(left, right, term.domain)
+        case Relation(name="not_less" | "not_less_equal", arguments=(left, right)):  # as it is shown: ≥, or >
+            return Relation("less_equal" if term.name == "not_less" else "less", (right, left))
         case Conj():
             number, rest = _number_and_rest(term.body)
             return mul(conj(number), _settled(Conj(rest))) if number is not ONE and rest is not ONE else term
@@ -520,7 +559,7 @@ def _settled(term: Term) -> Term:
             if number is MINUS_ONE:
                 return mul(MINUS_ONE if exponent % 2 else ONE, Primitive("power", (rest, term.arguments[1])))
         case Mul():
-            parts = [_number_and_rest(factor) for factor in term.factors]
+            parts = [_number_and_rest(factor) for factor in plain_conditions(term.factors)]
             found = mul(*(rest for _, rest in parts if rest is not ONE))
             found = _powers(found) if isinstance(found, Mul) else found
             rests = sorted(found.factors if isinstance(found, Mul) else (found,), key=order_key)

@@ -114,6 +114,21 @@ def predators(p: cd.Space(4), x0: cd.Space(2)):
     return (states[:, 0] ** 2).sum() + last[1]
 
 
+ARRAYS = {
+    "A": np.eye(3) + 0.1 * np.ones((3, 3)),
+    "x0": RNG.normal(size=3),
+    "u": RNG.normal(size=(4, 3)),
+    "k": 0.7,
+    "g": 9.81,
+    "v0": 0.2,
+    "v": RNG.normal(size=4),
+    "w": RNG.normal(size=(3, 5)),
+    "steps": np.array([0, 3, 3]),  # the last of which ends with what no step begins with
+}
+OTHERS = {"stiff": {"x0": 1.1}, "driven_pendulum": {"u": RNG.normal(size=4)}}
+DERIVED = {"program": lambda f, name: f, "gradient": cd.grad, "raw": lambda f, name: cd.grad(f, name, simplify=False)}
+
+
 @pytest.mark.parametrize("program", [filtered, predators], ids=lambda f: f.name)
 def test_what_steps_compute_of_their_states_is_what_they_give(program: cd.Program) -> None:
     gradient = cd.grad(program, program.parameters[0].name)
@@ -122,6 +137,45 @@ def test_what_steps_compute_of_their_states_is_what_they_give(program: cd.Progra
     again = assert_reads_back(gradient.term, {p: given[p.name] for p in gradient.parameters}, {})
     assert again == gradient
     assert len(str(again)) <= 1.05 * len(str(gradient))
+
+
+@cd.program
+def traces(A: Matrix, y: Vector):
+    """What a step gives is read on a diagonal of what it computes."""
+
+    def step(s, e):
+        inside = s @ A / 3 + np.outer(y, e) / 2
+        return np.tanh(inside), np.trace(inside)
+
+    return (cd.scan(step, A, A)[1] ** 2).sum()
+
+
+@cd.program
+def sums_so_far(x0: Vector, v: cd.Space(4, "n")):
+    """Sums in sums, with conditions on their indices and in parts that have names; the last state in two ways."""
+    last, states = cd.scan(lambda x, u: (np.tanh(np.cumsum(x) + u), x), x0, v)
+    return (np.cumsum(states, 0) / 3).sum() + states[-1] @ last + (np.cumsum(states, 1) ** 2).sum()
+
+
+@cd.program
+def chosen(x0: Vector, v: cd.Space(4, "n")):
+    """Comparisons, which hold or do not, in front of products that the steps give."""
+
+    def step(x, u):
+        new = np.tanh(np.where(u >= x0, u, 0.1 * u) * np.tanh(x))
+        return new, new * np.where(u >= x0, u, 0.1 * u)
+
+    last, given = cd.scan(step, x0, v)
+    return last.sum() + (given**2).sum()
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("kind", DERIVED)
+@pytest.mark.parametrize("program", [traces, sums_so_far, chosen], ids=lambda f: f.name)
+def test_what_is_read_is_the_program_whatever_has_a_name(program: cd.Program, kind: str) -> None:
+    found = DERIVED[kind](program, program.parameters[-1].name)
+    arrays = {"A": ARRAYS["A"], "x0": ARRAYS["x0"], "y": ARRAYS["x0"], "v": ARRAYS["u"]}
+    assert assert_reads_back(found.term, {p: arrays[p.name] for p in found.parameters}, {"n": 3}) == found
 
 
 def test_definitions_of_inner_and_outer_steps_are_read() -> None:
@@ -161,21 +215,6 @@ def test_definitions_stand_in_any_order_between_a_state_and_its_step() -> None:
         p, x = np.sin(x), np.sin(x) * (each**2 + 0.4)
         total += p * x
     np.testing.assert_allclose(found(0.4, u), total + u[2] ** 2 + 0.4)
-
-
-ARRAYS = {
-    "A": np.eye(3) + 0.1 * np.ones((3, 3)),
-    "x0": RNG.normal(size=3),
-    "u": RNG.normal(size=(4, 3)),
-    "k": 0.7,
-    "g": 9.81,
-    "v0": 0.2,
-    "v": RNG.normal(size=4),
-    "w": RNG.normal(size=(3, 5)),
-    "steps": np.array([0, 3, 3]),  # the last of which ends with what no step begins with
-}
-OTHERS = {"stiff": {"x0": 1.1}, "driven_pendulum": {"u": RNG.normal(size=4)}}
-DERIVED = {"program": lambda f, name: f, "gradient": cd.grad, "raw": lambda f, name: cd.grad(f, name, simplify=False)}
 
 
 @pytest.mark.sample(1)
