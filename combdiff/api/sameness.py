@@ -5,8 +5,9 @@
 A Σ or function may stand where it is used or have a line of its own: printing, reading and simplification each choose
 by their own measure. So every such part is bound, named after what it is, and the result printed in these names.
 
-Numbers are multiplied out of sums, so that 2 (a - b) and -2 (b - a) are one. A Σ of a Σ that has a name is one Σ, and
-an axis of length 1 is read at 0.
+Numbers are multiplied out of sums, so that 2 (a - b) and -2 (b - a) are one, and decimals count as fractions. A Σ of a
+Σ that has a name is one Σ, what has a name is on a diagonal what it is made of there, and an axis of length 1 is read at
+0.
 
 Invariant: programs of the same parameters and signature have the same value.
 """
@@ -63,6 +64,7 @@ from combdiff.ir import (
     axes_of,
     bind_heavy,
     canonical_names,
+    composed,
     conj,
     dtype_of,
     element,
@@ -87,12 +89,12 @@ from combdiff.ir import (
     with_moduli,
 )
 from combdiff.printing import read_directly, text
-from combdiff.simplification import order_key, plain_conditions
+from combdiff.simplification import order_key, plain_conditions, symbols
 
 DIGITS = 16  # of a hash, for a name
 ROUNDS = 2  # in which indices are told apart by how those beside them occur
 MOST_ORDERS = 24  # of indices that occur alike, of which each is tried
-MOST_ADDED = 32  # members of a sum that is opened where it stands in another
+MOST_ADDED, MOST_OPENED = 32, 600  # members, and symbols, of a sum that is opened where it stands in another
 MOST_WRITTEN = 48  # elements in what is written where it is used
 LEAST_EXACT = 1e-30  # of floats that are counted as fractions
 SINGLE = Range(1)
@@ -307,7 +309,9 @@ def _named(value: Term, made: dict[Var, Term]) -> Term:
     given, body = (value.parameters, value.body) if isinstance(value, Lambda) else ((), value)
     own = tuple(var for var in given if var.type != SINGLE)
     number, rest = _number_and_rest(body)
-    if _elements(rest) <= MOST_WRITTEN or (isinstance(rest, Add) and len(rest.terms) <= MOST_ADDED):
+    if _elements(rest) <= MOST_WRITTEN:
+        return value
+    if isinstance(rest, Add) and len(rest.terms) <= MOST_ADDED and symbols(rest) <= MOST_OPENED:
         return value
     factor, own, bare, equations = _in_best_order(own, rest)
     space = type_of(bare)
@@ -319,6 +323,7 @@ def _named(value: Term, made: dict[Var, Term]) -> Term:
     return lambda_(given, named) if isinstance(value, Lambda) else named
 
 
+@composed
 def _elements(term: Term) -> float:
     """How many elements a sum or product of powers of elements reads; infinite for what else there is."""
     match term:

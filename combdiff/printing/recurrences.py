@@ -151,6 +151,7 @@ class _RecurrenceWriter:
         self.mentioned = mentioned
         self.known: dict[Var, Term] = {}
         self.states: dict[Term, tuple[Var, ...]] = {}
+        self.named_states: set[Var] = set()
         self.sizes: dict[Var, Size] = {}  # of each name the number of steps
         self.shown: set[Var] = set()  # those whose number of steps a boundary shows
         self.beside: dict[Var, tuple[int, tuple[Var, ...]]] = {}  # what is no state: the steps' axis, its states
@@ -162,6 +163,8 @@ class _RecurrenceWriter:
             value = self.put_back(value)
             if isinstance(value, Scan):
                 found += self._scan(var, value, around)
+            elif self._is_state(value):
+                self.known[var] = value
             elif around:
                 whole = self._over(var, around)
                 own = value.parameters if isinstance(value, Lambda) else ()
@@ -170,6 +173,15 @@ class _RecurrenceWriter:
             else:
                 found.append((var, value))
         return found
+
+    def _is_state(self, value: Term) -> bool:
+        """Whether a definition is a state under another name, for a matrix function of it."""
+        body = value.body if isinstance(value, Lambda) else value
+        return (
+            isinstance(body, Apply)
+            and body.function in self.named_states
+            and all(map(is_index, body.arguments))
+        )
 
     def read_at_numbers(self, terms: Iterable[Term]) -> set[Var]:
         """The names of iterations of which a value beside the states is read at a number: states may be at fewer."""
@@ -234,6 +246,7 @@ class _RecurrenceWriter:
             self.names.fresh(Var(stem.split(".")[0].rstrip("0123456789") or "x", s))
             for stem, s in zip(stems, every, strict=True)
         ]
+        self.named_states.update(names[: len(step.states)])
         found: Definitions = []
         for name, value, x in zip(names, scan.starts, step.states, strict=False):
             found.append((name, self._at(around, (*around, start), self.put_back(value))))

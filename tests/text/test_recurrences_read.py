@@ -178,6 +178,36 @@ def test_what_is_read_is_the_program_whatever_has_a_name(program: cd.Program, ki
     assert assert_reads_back(found.term, {p: arrays[p.name] for p in found.parameters}, {"n": 3}) == found
 
 
+def test_sums_of_sums_of_many_steps_are_compared() -> None:
+    """Each written where the next reads it, 28 sums of three terms that read two sums each would be 2²⁸ terms."""
+
+    @cd.program
+    def stepped(x: Number, v: Number, h: Number):
+        for _ in range(14):
+            x, v = x + h * v - 0.1 * x * v, v - h * x + 0.2 * x * v
+        return x * v
+
+    gradient = cd.grad(stepped, "h")
+    assert cd.read(str(gradient), dict.fromkeys("xvh", Number)) == gradient
+    assert cd.read(str(gradient).replace("0.2", "0.3"), dict.fromkeys("xvh", Number)) != gradient
+
+
+def test_a_state_has_one_name_where_a_matrix_function_is_of_it() -> None:
+    @cd.program
+    def products(x0: Vector, v: cd.Space(4, "n")):
+        last, states = cd.scan(lambda x, u: (np.sin(np.cumprod(x) + u), x), x0, v)
+        return last.sum() + (states**2).sum()
+
+    gradient = cd.grad(products, "x0")
+    assert "Π_{j=0}^{i} x[t,j]" in str(gradient)
+    assert (
+        assert_reads_back(
+            gradient.term, {p: ARRAYS["x0" if p.name == "x0" else "u"] for p in gradient.parameters}, {"n": 3}
+        )
+        == gradient
+    )
+
+
 def test_definitions_of_inner_and_outer_steps_are_read() -> None:
     """One of an inner step, which the outer one reads after it, and one that both read."""
     text = (
