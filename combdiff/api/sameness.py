@@ -6,8 +6,8 @@ A Σ or function may stand where it is used or have a line of its own: printing,
 by their own measure. So every such part is bound, named after what it is, and the result printed in these names.
 
 Numbers are multiplied out of sums, so that 2 (a - b) and -2 (b - a) are one, and decimals count as fractions. A Σ of a
-Σ that has a name is one Σ, what has a name is on a diagonal what it is made of there, and an axis of length 1 is read at
-0.
+Σ that has a name is one Σ, what has a name is on a diagonal what it is made of there, and an axis of length 1 is read
+at 0.
 
 Invariant: programs of the same parameters and signature have the same value.
 """

@@ -177,11 +177,7 @@ class _RecurrenceWriter:
     def _is_state(self, value: Term) -> bool:
         """Whether a definition is a state under another name, for a matrix function of it."""
         body = value.body if isinstance(value, Lambda) else value
-        return (
-            isinstance(body, Apply)
-            and body.function in self.named_states
-            and all(map(is_index, body.arguments))
-        )
+        return isinstance(body, Apply) and body.function in self.named_states and all(map(is_index, body.arguments))
 
     def read_at_numbers(self, terms: Iterable[Term]) -> set[Var]:
         """The names of iterations of which a value beside the states is read at a number: states may be at fewer."""
