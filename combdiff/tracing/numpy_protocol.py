@@ -15,11 +15,12 @@ import inspect
 import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
 
-from combdiff.errors import TypeMismatchError, UnsupportedError, shown
+from combdiff.errors import CombdiffError, TypeMismatchError, UnsupportedError, is_users, shown
 from combdiff.tracing.context import TracedValue
 from combdiff.tracing.scipy_names import in_place_of, scipy_function
 
@@ -125,7 +126,11 @@ def _name_of(function: Any) -> str:
 
 
 def answer(name: str, handler: Callable[..., Any], /, *arguments: object, **options: object) -> Any:
-    """What the function in NumPy's or a method's place gives. Raises UnsupportedError for options it does not take."""
+    """What the function in NumPy's or a method's place gives.
+
+    Raises UnsupportedError for options it does not take, and TypeMismatchError for arguments of which it can make
+    nothing; what a function among these raises is its own.
+    """
     out = options.pop("out", None)
     if any(each is not None for each in (out if isinstance(out, tuple) else (out,))):
         raise UnsupportedError(
@@ -140,7 +145,19 @@ def answer(name: str, handler: Callable[..., Any], /, *arguments: object, **opti
         inspect.signature(handler).bind(*arguments, **options)
     except TypeError as mismatch:
         raise UnsupportedError(f"{name} in a program: {mismatch}", hint="leave the other options out") from None
-    return handler(*arguments, **options)
+    try:
+        return handler(*arguments, **options)
+    except CombdiffError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError, MemoryError) as error:
+        if any(is_users(frame.f_code.co_filename) for frame, _ in walk_tb(error.__traceback__)):
+            raise
+        raise _mismatch(name, error, *arguments, *options.values()) from None
+
+
+def _mismatch(name: str, error: Exception, *arguments: object) -> TypeMismatchError:
+    given = ", ".join(map(shown, arguments))
+    return TypeMismatchError(f"{name} of {given}: {error}", hint="give numbers, arrays or traced values")
 
 
 def on_arrays(name: str, function: Callable[..., Any], *arguments: object, **options: object) -> Any:
@@ -148,6 +165,4 @@ def on_arrays(name: str, function: Callable[..., Any], *arguments: object, **opt
     try:
         return function(*arguments, **options)
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise TypeMismatchError(
-            f"cd.{name} of {', '.join(map(shown, arguments))}: {error}", hint="give numbers, arrays or traced values"
-        ) from None
+        raise _mismatch(f"cd.{name}", error, *arguments) from None

@@ -26,6 +26,8 @@ from combdiff.tracing.truths import where
 from combdiff.tracing.values import Value, wrap
 
 MODES = ("full", "same", "valid")
+MOST_POWERS = 1000  # columns of a matrix of powers, each of which is written by itself
+MOST_INTEGRALS = 64  # of a polynomial, each of which adds a coefficient
 
 
 def _vector(a: Any, what: str) -> Any:
@@ -180,7 +182,11 @@ def _numeric(value: Any, what: str) -> int:
 
 def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     value = _vector(x, "np.vander")
-    count = _numeric(value, "np.vander") if N is None else N
+    count = _numeric(value, "np.vander") if N is None else cd.whole_number(N, "N of np.vander", 0)
+    if count > MOST_POWERS:
+        raise UnsupportedError(
+            f"np.vander of {count} columns: {MOST_POWERS} are taken", hint="write cd.tensor(lambda i, j: x[i] ** j)"
+        )
     powers = [value**n for n in range(count)] if count else []
     columns = [1 + 0 * value, *powers[1:]][:count]
     return np.stack(columns if increasing else columns[::-1], 1)
@@ -210,13 +216,17 @@ def _polymul(a1: Any, a2: Any) -> Any:
 
 def _polyder(p: Any, m: int = 1) -> Any:
     value = _vector(p, "np.polyder")
-    for _ in range(m):
+    for _ in range(min(cd.whole_number(m, "m of np.polyder", 0), _numeric(value, "np.polyder"))):
         value = value[:-1] * np.arange(_numeric(value, "np.polyder") - 1, 0, -1)
     return value
 
 
 def _polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     value = _vector(p, "np.polyint")
+    if cd.whole_number(m, "m of np.polyint", 0) > MOST_INTEGRALS:
+        raise UnsupportedError(
+            f"np.polyint of {m} integrals: {MOST_INTEGRALS} are taken", hint="integrate term by term"
+        )
     constants = [0] * m if k is None else [k] * m if not isinstance(k, Sequence) else list(k)
     for each in constants:
         scaled = value / np.arange(_numeric(value, "np.polyint"), 0, -1)
