@@ -108,6 +108,28 @@ def whole_number(value: Any, what: str, least: int | None = None) -> int:
     return found
 
 
+def parameters_of(function: Callable[..., object], caller: str) -> list[inspect.Parameter]:
+    """The parameters of a function that is given. Raises TraceError for one of which Python does not know them."""
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        raise TraceError(
+            f"{caller} is given {shown(function)}, whose parameters are unknown", hint=f"write {caller}(lambda …: …)"
+        ) from None
+
+
+def check_takes(function: Callable[..., object], what: str, *given: str) -> None:
+    """Refuse a function that does not take such arguments; of one written in C it shows when it is called."""
+    try:
+        inspect.signature(function).bind(*given)
+    except ValueError:
+        return
+    except TypeError as mismatch:
+        raise TraceError(
+            f"{what} is called with {' and '.join(given)}: {mismatch}", hint="write a parameter for each"
+        ) from None
+
+
 def taken(a: Any) -> Any:
     """A tensor of the program, as NumPy's functions take it: lists of numbers are constants."""
     return traced(np.asarray(a) if isinstance(a, list | tuple) else a)
@@ -182,7 +204,7 @@ def _index_names(caller: str, body: Any) -> tuple[str, ...]:
         raise TraceError(
             f"{caller} takes a lambda of indices, not {shown(body)}", hint=f"write {caller}(lambda i, j: …)"
         )
-    parameters = inspect.signature(body).parameters.values()
+    parameters = parameters_of(body, caller)
     odd = [
         p for p in parameters if p.default is not p.empty or p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]

@@ -43,6 +43,7 @@ from combdiff.ir import (
 )
 from combdiff.tracing.arrays import element, expanded
 from combdiff.tracing.context import Trace, as_domain, current, show_domain, show_space
+from combdiff.tracing.functions import check_takes
 from combdiff.tracing.indices import Condition
 from combdiff.tracing.truths import Truth, where
 from combdiff.tracing.values import Value, as_size, lift, wrap
@@ -65,6 +66,7 @@ def scan(step: Step, init: object, xs: object = None, length: int | str | None =
             f"cd.scan takes a function of a carry and an x, not {shown(step)}",
             hint="write cd.scan(lambda carry, x: (next_carry, y), init, xs)",
         )
+    check_takes(step, "the step of cd.scan", "a carry", "an x")
     starts = tuple(lift(leaf) for leaf in _leaves(init))
     inputs = tuple(lift(leaf) for leaf in _leaves(xs))
     index = trace.names.fresh(Var("t", _steps(inputs, length)))
@@ -111,6 +113,7 @@ def while_loop(
                 f"cd.while_loop takes a function of the carry as its {name}, not {shown(given)}",
                 hint="write cd.while_loop(lambda x: x > 1, lambda x: x / 2, x0, limit=100)",
             )
+        check_takes(given, f"the {name} of cd.while_loop", "a carry")
 
     def bounded(carry: Any, _: Any) -> tuple[Any, None]:
         holds, after = _comparison(condition(carry)), step(carry)
@@ -123,7 +126,7 @@ def while_loop(
         return _like(carry, iter([where(holds, new, old) for new, old in pairs])), None
 
     bounded.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # what the states are called
-        [inspect.Parameter(_carry_name(step), inspect.Parameter.POSITIONAL_ONLY)]
+        [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in (_carry_name(step), "_")]
     )
     last, _ = scan(bounded, init, length=limit)
     known = where(_comparison(condition(last)), nan, 1)  # a factor, so that derivatives are nan, too

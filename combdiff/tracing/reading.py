@@ -256,7 +256,7 @@ def _complete(entries: Sequence[object], tensor: Term, order: int) -> list[objec
 
 
 def _is_full(entry: object) -> bool:
-    return isinstance(entry, slice) and entry == slice(None)
+    return isinstance(entry, slice) and entry.start is entry.stop is entry.step is None
 
 
 def _axis_index(entry: object, tensor: Term, axis: int) -> Term:

@@ -10,7 +10,6 @@ Invariant: the equation has as many components as the unknown, and the unknown s
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from combdiff.errors import TraceError, TypeMismatchError, UnsupportedError
 from combdiff.ir import ZERO, Implicit, Lambda, Real, Space, Term, Var, axes_of, join, lambda_
 from combdiff.tracing.arrays import expanded
 from combdiff.tracing.context import current, show_space
+from combdiff.tracing.functions import parameters_of
 from combdiff.tracing.values import Scalar, Tensor, Value, check_space, lift, wrap
 
 
@@ -61,9 +61,8 @@ def _solution(kind: str, function: Any, like: object, start: object) -> Scalar |
 
 def _unknown_name(kind: str, function: Any) -> str:
     """The name of the only parameter of a lambda."""
-    names = (
-        list(inspect.signature(function).parameters) if callable(function) and not isinstance(function, Value) else []
-    )
+    is_function = callable(function) and not isinstance(function, Value)
+    names = [each.name for each in parameters_of(function, f"cd.{kind}")] if is_function else []
     if len(names) != 1:
         found = f"a lambda of ({', '.join(names)})" if names else repr(function)
         raise TraceError(

@@ -111,5 +111,22 @@ def test_a_count_that_is_too_large_is_refused(source: str, words: str) -> None:
     assert words in str(error)
 
 
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("cd.sum(int)", "cd.sum is given <class 'int'>, whose parameters are unknown"),
+        ("cd.root(int, like=x)", "cd.root is given <class 'int'>, whose parameters are unknown"),
+        ("cd.scan(lambda c: c, x, A)", "the step of cd.scan is called with a carry and an x: too many positional"),
+        ("cd.while_loop(lambda: 1, lambda c: c, x, 5)", "the condition of cd.while_loop is called with a carry"),
+        ("cd.while_loop(lambda c: c[0] > 0, lambda c, d: c, x, 5)", "missing a required argument: 'd'"),
+        ("A[bad:]", "of a slice"),
+    ],
+)
+def test_functions_with_other_parameters_are_refused(source: str, words: str) -> None:
+    error = outcome(source, cd=cd, bad=np.array([1.0, 2.0]))
+    assert isinstance(error, cd.CombdiffError), repr(error)
+    assert words in str(error)
+
+
 def test_a_polynomial_has_no_more_derivatives_than_coefficients() -> None:
     assert outcome("f.polyder(x, 10**12)", f=np) is None
