@@ -12,7 +12,7 @@ Invariant: what the structure gives is what the dense matrix gives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 from functools import cache, cached_property
 from math import prod
@@ -117,7 +117,7 @@ class Hessian(Program):
         }
 
     def _check_memory(self, values: Sequence[Any], what: str, hint: str = BY_STRUCTURE) -> None:
-        shapes = tuple(map(np.shape, values))
+        shapes = self._shapes(values)
         needed = self._bytes.get(shapes)
         if needed is None:
             spaces = [space_of(part) for parts in self._blocks().values() for part in parts]
@@ -130,9 +130,14 @@ class Hessian(Program):
         """What the dense Hessian takes, by the shapes of the arguments it was asked for."""
         return {}
 
+    def _shapes(self, values: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
+        """The shapes of arrays for the parameters. Raises ArgumentError for lists of unequal lengths."""
+        pairs = zip(self.term.parameters, values, strict=True)
+        return tuple(_of_array(np.shape, value, f"what was given for {p.name}") for p, value in pairs)
+
     def _sizes(self, values: Sequence[Any]) -> dict[str, int]:
         """The named sizes that arrays for the parameters have."""
-        shapes = tuple(map(np.shape, values))
+        shapes = self._shapes(values)
         if shapes not in self._known_sizes:
             pairs = zip(self.term.parameters, shapes, strict=True)
             self._known_sizes[shapes] = bind_sizes({p: shape for p, shape in pairs if isinstance(p.type, Space)})
@@ -320,11 +325,11 @@ class Hessian(Program):
                 f"no {what} is given", hint=f"give it first, before {', '.join(p.name for p in self.parameters)}"
             )
         if not self.several:
-            return [np.asarray(value)]
+            return [_of_array(np.asarray, value, f"the {what}")]
         if not isinstance(value, tuple | list) or len(value) != len(self.rows):
             names = ", ".join(self.rows)
             raise ArgumentError(f"a tuple was expected, with a {what} for each of {names}", hint=f"give ({names})")
-        return [np.asarray(part) for part in value]
+        return [_of_array(np.asarray, part, f"the {what}") for part in value]
 
     def _solve_groups(self, values: Sequence[Any], right: list[Any]) -> list[Any]:
         """The solution for arrays of columns, by each group of coupled variables."""
@@ -459,6 +464,16 @@ def hessian(
 
 def _parts(block: Term) -> tuple[Term, ...]:
     return block.items if isinstance(block, Tuple) else (block,)
+
+
+def _of_array(function: Callable[[Any], Any], value: Any, what: str) -> Any:
+    """What NumPy's function gives of an array. Raises ArgumentError for lists of unequal lengths."""
+    try:
+        return function(value)
+    except ValueError:
+        raise ArgumentError(
+            f"{what} is not an array: its lists have unequal lengths", hint="make them equally long, or fill them up"
+        ) from None
 
 
 def _shape(space: Space, sizes: dict[str, int]) -> tuple[int, ...]:

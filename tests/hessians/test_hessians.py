@@ -501,6 +501,15 @@ def test_wrong_blocks_and_right_hand_sides_are_refused() -> None:
         hessian(separable, "x").solve(np.ones(2), np.ones(3), np.ones(3))
 
 
+def test_lists_of_unequal_lengths_are_refused() -> None:
+    H, ragged = hessian(separable, "x"), [[1.0, 2.0], [3.0]]
+    for given in (lambda: H(ragged, np.ones(3)), lambda: H.solve(np.ones(3), ragged, np.ones(3))):
+        with pytest.raises(cd.ArgumentError, match="what was given for a is not an array: its lists have unequal"):
+            given()
+    with pytest.raises(cd.ArgumentError, match="the right-hand side is not an array"):
+        H.solve(ragged, np.ones(3), np.ones(3))
+
+
 @pytest.mark.thorough
 def test_blocks_of_a_recurrent_network() -> None:
     """Parts that sharing names by canonical indices meet sums whose factors go in front: they keep their indices."""
