@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+import combdiff.tracing.rearranging as rearranging
 from combdiff.errors import TypeMismatchError
 from combdiff.tracing import functions as cd
 from combdiff.tracing.numpy_protocol import HANDLERS, SCIPY_HANDLERS
 from combdiff.tracing.truths import where
-from combdiff.tracing.values import Value, traced
+from combdiff.tracing.values import Value, lift, traced
 
 
 def _average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Any:
@@ -58,6 +59,22 @@ def _rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     order = traced(a).ndim
     source, target = axis % order, start + order if start < 0 else start
     return HANDLERS[np.moveaxis](a, source, target - 1 if source < target else target)
+
+
+def _fftshift(x: Any, axes: Any = None) -> Any:
+    return _rolled_by_half(x, axes, 1, "np.fft.fftshift")
+
+
+def _ifftshift(x: Any, axes: Any = None) -> Any:
+    return _rolled_by_half(x, axes, -1, "np.fft.ifftshift")
+
+
+def _rolled_by_half(x: Any, axes: Any, sign: int, name: str) -> Any:
+    value = traced(x)
+    chosen = list(range(value.ndim) if axes is None else [axes] if isinstance(axes, int) else axes)
+    places = [rearranging.axis_of(lift(value), axis, name) for axis in chosen]
+    halves = [rearranging.length(value.space.axes[place], name) // 2 for place in places]
+    return HANDLERS[np.roll](value, [sign * half for half in halves], places) if places else value
 
 
 def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
@@ -129,6 +146,8 @@ HANDLERS.update(
         np.dstack: _dstack,
         np.atleast_3d: _at_least_3d,
         np.rollaxis: _rollaxis,
+        np.fft.fftshift: _fftshift,
+        np.fft.ifftshift: _ifftshift,
         np.select: _select,
         np.ptp: _ptp,
         np.trapezoid: _trapezoid,

@@ -152,6 +152,8 @@ def answer(name: str, handler: Callable[..., Any], /, *arguments: object, **opti
     except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError, MemoryError) as error:
         if any(is_users(frame.f_code.co_filename) for frame, _ in walk_tb(error.__traceback__)):
             raise
+        if isinstance(error.__cause__, CombdiffError):  # as NumPy wraps what an assignment to an array of its own meets
+            raise error.__cause__ from None
         raise _mismatch(name, error, *arguments, *options.values()) from None
 
 
