@@ -135,15 +135,15 @@ class Recurrence:
         computed: dict[Var, tuple[Var, Term]] = {}
         others: dict[Var, Term] = {}
         for var, value in definitions.items():
-            if value.free.isdisjoint(inside.read):
+            if value.free.isdisjoint({*inside.read, *inside.written_out}):
                 continue
-            others[var], inside.read[var] = value, (var, ())
+            others[var] = inside.written_out[var] = value
             if _space(var).axes[: depth + 1] == axes:
                 with suppress(MisreadError):
                     own = fresh(Var(var.name, self._own(var)))
                     computed[var] = own, of_step(value, self._own(var))
                     inside.read[var] = own, (*around, index)
-                    del others[var]
+                    del others[var], inside.written_out[var]
         starts, outputs = [], []
         for name, state in zip(self.block.names, states, strict=True):
             start, output = self.values[name]
@@ -203,22 +203,26 @@ class Recurrence:
 class _ReadingAtSteps(Rewriter):
     """A step with its states, and what it computes of them, in place of the tensors that stand for all steps.
 
-    `read` says of each of these what stands for it, and at which first indices it is read.
+    `read` says of each of these what stands for it, and at which first indices it is read; those of `written_out` are
+    read elsewhere, too.
     """
 
     def __init__(self, read: dict[Var, tuple[Var, tuple[Term, ...]]]) -> None:
         super().__init__()
         self.read = read
+        self.written_out: dict[Var, Term] = {}
 
     def node(self, term: Term) -> Term:
-        if term.free.isdisjoint(self.read):
-            return term
+        if isinstance(term, Var) and term in self.written_out:
+            return self.run(self.written_out[term])
         if isinstance(term, Apply) and isinstance(term.function, Var) and term.function in self.read:
             own, first = self.read[term.function]
             arguments = tuple(map(self.run, term.arguments))
-            if not first or arguments[: len(first)] != first:
+            if arguments[: len(first)] != first:
                 raise MisreadError(own.name.split(".")[0], "a step reads a state as the step before left it alone")
             return element(own, arguments[len(first) :])
+        if isinstance(term, Apply) and term.function in self.written_out:
+            return self.run(apply(self.written_out[term.function], term.arguments))
         return self.inside(term)
 
 

@@ -247,6 +247,14 @@ def test_definitions_stand_in_any_order_between_a_state_and_its_step() -> None:
     np.testing.assert_allclose(found(0.4, u), total + u[2] ** 2 + 0.4)
 
 
+def test_a_definition_of_more_steps_than_there_are_is_written_out_in_the_step() -> None:
+    text = "a ↦\n  x[0] = a\n  p[t<4] = sin(x[t])\n  q[t<4] = p[t] / 2\n  x[t<3 + 1] = p[t] + q[t]\n  Σ_{t<4} p[t]"
+    states = [0.3]
+    for _ in range(3):
+        states.append(1.5 * np.sin(states[-1]))
+    np.testing.assert_allclose(cd.read(text, {"a": Number})(0.3), np.sin(states).sum())
+
+
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", DERIVED)
 @pytest.mark.parametrize(
