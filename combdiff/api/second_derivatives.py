@@ -57,7 +57,7 @@ from combdiff.ir import (
 )
 from combdiff.planning import BY_STRUCTURE, refuse_beyond
 from combdiff.records import dataclass
-from combdiff.runtime import bind_sizes
+from combdiff.runtime import bind_sizes, unequal_lists
 from combdiff.simplification import one_warning, rule_paths
 
 ITERATIVE = "its structure does not help: use linear_operator(…) with an iterative method, as scipy.sparse.linalg.cg"
@@ -471,9 +471,7 @@ def _of_array(function: Callable[[Any], Any], value: Any, what: str) -> Any:
     try:
         return function(value)
     except ValueError:
-        raise ArgumentError(
-            f"{what} is not an array: its lists have unequal lengths", hint="make them equally long, or fill them up"
-        ) from None
+        raise unequal_lists(what) from None
 
 
 def _shape(space: Space, sizes: dict[str, int]) -> tuple[int, ...]:

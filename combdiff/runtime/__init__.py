@@ -8,7 +8,7 @@ In the order in which data meets them: `libraries` (whose an array is), `argumen
 Invariant: everything about a call is checked before anything is computed.
 """
 
-from combdiff.runtime.arguments import bind_sizes
+from combdiff.runtime.arguments import bind_sizes, unequal_lists
 from combdiff.runtime.execution import Compiled, Runner, checked_sizes, compiled, cost_table, rough_plan, run, source
 from combdiff.runtime.libraries import library_named
 
@@ -23,4 +23,5 @@ __all__ = [
     "rough_plan",
     "run",
     "source",
+    "unequal_lists",
 ]

@@ -290,10 +290,7 @@ def _check_sort(var: Var, given: Given) -> None:
     if given.what == "other":
         raise ArgumentError(f"a {given.type} was given for {name}, which is no array of numbers", hint=given.hint)
     if given.what == "ragged":
-        raise ArgumentError(
-            f"what was given for {name} is not an array: its lists have unequal lengths",
-            hint="make them equally long, or fill them up",
-        )
+        raise unequal_lists(f"what was given for {name}")
     kind = getattr(given.dtype, "kind", "V")
     if kind == "V":
         raise ArgumentError(
@@ -325,6 +322,13 @@ def _wrong_count(parameters: Sequence[Var], count: int) -> ArgumentError:
 def unknown_size(name: str, hint: str) -> ArgumentError:
     """The error for a size that no axis of an argument shows; the hint says how it is given."""
     return ArgumentError(f"the size {name} is not known", hint=f"no axis of an argument shows it: {hint}")
+
+
+def unequal_lists(what: str) -> ArgumentError:
+    """The error for lists that are no array."""
+    return ArgumentError(
+        f"{what} is not an array: its lists have unequal lengths", hint="make them equally long, or fill them up"
+    )
 
 
 def bind_sizes(shapes: Mapping[Var, tuple[int, ...]]) -> dict[str, int]:

@@ -133,17 +133,16 @@ class Recurrence:
             return inside.run(lambda_(indices, apply(value, (*around, index, *indices))))
 
         computed: dict[Var, tuple[Var, Term]] = {}
-        others: dict[Var, Term] = {}
         for var, value in definitions.items():
-            if value.free.isdisjoint({*inside.read, *inside.written_out}):
+            if not inside.changes(value):
                 continue
-            others[var] = inside.written_out[var] = value
             if _space(var).axes[: depth + 1] == axes:
                 with suppress(MisreadError):
                     own = fresh(Var(var.name, self._own(var)))
                     computed[var] = own, of_step(value, self._own(var))
                     inside.read[var] = own, (*around, index)
-                    del others[var], inside.written_out[var]
+            if var not in computed:
+                inside.written_out[var] = value
         starts, outputs = [], []
         for name, state in zip(self.block.names, states, strict=True):
             start, output = self.values[name]
@@ -153,7 +152,7 @@ class Recurrence:
         row = Tuple((*outputs, *(own for own, _ in computed.values())))
         step = Lambda((index, *states), let(computed.values(), row))
         self.scan = Scan(step, tuple(starts), LAST, 0, self.reverse)
-        return {var: self._result(var, len(states) + n) for n, var in enumerate(computed)} | others
+        return {var: self._result(var, len(states) + n) for n, var in enumerate(computed)} | inside.written_out
 
     def _own(self, tensor: Var) -> Space:
         """The space of what a tensor of all steps is at one of them."""
@@ -212,7 +211,13 @@ class _ReadingAtSteps(Rewriter):
         self.read = read
         self.written_out: dict[Var, Term] = {}
 
+    def changes(self, term: Term) -> bool:
+        """Whether a term reads any of these."""
+        return not (term.free.isdisjoint(self.read) and term.free.isdisjoint(self.written_out))
+
     def node(self, term: Term) -> Term:
+        if not self.changes(term):
+            return term
         if isinstance(term, Var) and term in self.written_out:
             return self.run(self.written_out[term])
         if isinstance(term, Apply) and isinstance(term.function, Var) and term.function in self.read:

@@ -88,7 +88,7 @@ def _all_reasons() -> dict[Any, tuple[str, str]]:
     for table, module in ((_REASONS, np), (_LINALG, np.linalg)):
         for said, names in table.items():
             found.update({getattr(module, name, name): said for name in names})
-    found.update({getattr(np.fft, name): _FOURIER for name in np.fft.__all__ if name.endswith(("fft", "fft2", "fftn"))})
+    found.update({getattr(np.fft, name): _FOURIER for name in np.fft.__all__ if not name.endswith("shift")})
     return found
 
 
