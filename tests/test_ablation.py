@@ -689,6 +689,14 @@ def log_sums_so_far(x: Vector):
     return np.log(np.cumsum(np.exp(x)))
 
 
+def in_waves(z: cd.Space("n", "n", dtype=complex)):
+    return np.fft.fft2(z)
+
+
+def calls_made(plan: Plan) -> int:
+    return len(plan.steps)
+
+
 def inverse_squares(x: Vector, y: Vector):
     return x / y**2
 
@@ -703,6 +711,7 @@ PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int
     "masked products": (triangular, {"n": 100}, flops),
     "stacks": (columns, {"n": 1000}, peak),
     "quotients": (inverse_squares, {"n": 1000}, flops),
+    "transforms": (in_waves, {"n": 100}, calls_made),
     "running logarithms": (log_sums_so_far, {"n": 100}, flops),
     "invariants": (iterated, {"n": 100, "T": 100}, steps_done_over_and_over),
     "axis orders": (stacked, {"n": 30, "k": 20}, workspace),
@@ -943,6 +952,10 @@ def squares(x: cd.Space("m"), w: cd.Space("k")):
     return cd.tensor(lambda i: cd.sum(lambda j: x[i + j] ** 2 * w[j]), i=cd.Range("m-k+1"))
 
 
+def powers_of_waves(x: Vector):
+    return cd.sum(np.abs(np.fft.fft(x)) ** 4)
+
+
 def sines(x: cd.Space("m"), w: cd.Space("k")):
     return cd.tensor(lambda i: cd.sum(lambda j: cd.sin(x[i + j]) * w[j]), i=cd.Range("m-k+1"))
 
@@ -1044,6 +1057,7 @@ LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callabl
         squares,
         flops,
     ),
+    "sums of waves": (lower, "fourier_sum", never, gradient, powers_of_waves, flops),
     "sums of transposes term by term": (Graph, "_transposes", lambda *_: (UNIT, []), gradient, squared_form, flops),
     "sums around cycles": (planning, "with_narrow_reads", lambda body: body, cd.program, lags, peak),
     "intermediates opened": (lower, "summed_intermediates", lambda program: frozenset(), cd.program, opened, peak),

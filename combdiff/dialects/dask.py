@@ -112,6 +112,11 @@ class DaskDialect(NumPyDialect):
         kind = ", int" if MATRIX_TABLE[name].whole else ""
         return f"_whole(lambda block: {function}, {operand}, {shape}{kind})"
 
+    def fourier(self, operand: str, points: Sequence[str], axes: Sequence[int], sign: int, shape: str) -> str:
+        """Needs the axes whole."""
+        function = NumPyDialect().fourier("block", points, axes, sign, shape)
+        return f"_whole(lambda block: {function}, {operand}, {shape}, np.result_type({operand}, np.complex64))"
+
     def levels(self, operand: str, shape: str) -> str:
         """Needs the values whole."""
         return f"_whole(lambda block: _levels(np, block), {operand}, {shape})"

@@ -88,6 +88,7 @@ class NumPyDialect:
     vectors_first = False  # a vector times a matrix is quicker than the transposed matrix times the vector
     iterates = "array"  # iterations fill arrays, or a "list", or are a "function" of a step
     solves = True  # the solvers take its arrays; of other libraries NumPy's, by the helper _on_host
+    along = ("axis", "axes")  # the words for the axis or the axes of Fourier transforms
     attempts = False  # what is no array of NumPy's is solved in the library's words first, where that succeeds
 
     def helpers(self) -> Mapping[str, str]:
@@ -287,6 +288,19 @@ class NumPyDialect:
     def log_sums_so_far(self, operand: str, axis: int) -> str:
         """log Σ exp of all up to each position along an axis."""
         return f"{self.np}.logaddexp.accumulate({operand}, {axis})"
+
+    def fourier(self, operand: str, points: Sequence[str], axes: Sequence[int], sign: int, shape: str) -> str:
+        """Sums with waves along axes, the last one if none is given, at so many points: as many as numbers if none are.
+
+        The result has that shape.
+        """
+        name = ("fft" if sign < 0 else "ifft") + "n" * (len(axes) > 1)
+        words = [operand, *([tuple_text(points, single=False)] if points else [])]
+        if axes:
+            words.append(f"{self.along[len(axes) > 1]}={tuple_text(map(str, axes), single=False)}")
+        if sign > 0:
+            words.append('norm="forward"')
+        return f"{self.np}.fft.{name}({', '.join(words)})"
 
     def number(self, text: str) -> str:
         """A function of Python numbers as a Python number."""

@@ -68,6 +68,7 @@ class TorchDialect(NumPyDialect):
     writes_over = False  # a tensor that is differentiated is still needed
     lazy_conjugate = True
     widens_integers = False  # they give numbers of the default type, which is of single precision
+    along = ("dim", "dim")
     steps_back = False  # but whole axes are flipped
     mixes_kinds = False
     native = False

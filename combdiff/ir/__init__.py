@@ -13,7 +13,7 @@ apart), `remainders` (of indices, around axes), `groups` (of symmetries, as prod
 `describing` (names for messages), `inlining`, `steps` (of scans, taken apart), `rewriting` (of terms, from the leaves
 up), `slices` (of what scans read), `reuse`, `read_forms` and `let_form` (what is used twice is bound once),
 `assumptions` (of comparisons), `outputs`, `readability` (names of bound variables), `positivity` (numbers that are
-positive by their form), `equations` and `interpreter` (the meaning of terms, by naive loops).
+positive by their form), `waves`, `equations` and `interpreter` (the meaning of terms, by naive loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.
@@ -197,6 +197,7 @@ from combdiff.ir.terms import (
     total,
 )
 from combdiff.ir.types import dtype_of, is_complex, is_domain, join, type_of, whole_tensor
+from combdiff.ir.waves import Wave, waves_of
 
 __all__ = [
     "AFTER",
@@ -272,6 +273,7 @@ __all__ = [
     "Type",
     "Unequal",
     "Var",
+    "Wave",
     "Whole",
     "access_name",
     "add",
@@ -416,6 +418,7 @@ __all__ = [
     "used",
     "uses",
     "values_of",
+    "waves_of",
     "whole_calls",
     "whole_power",
     "whole_read",

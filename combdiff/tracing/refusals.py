@@ -79,7 +79,7 @@ _LINALG: dict[tuple[str, str], tuple[str, ...]] = {
     ("it is a whole number that jumps", "compute it outside of the program"): ("matrix_rank",),
 }
 
-_FOURIER = ("fast transforms are not among the operations of plans", "multiply by the matrix exp(-2j π k l / n)")
+_FREQUENCIES = ("NumPy makes it of a number, not of a name", "np.arange(n) / n, with n = x.shape[0]")
 
 
 def _all_reasons() -> dict[Any, tuple[str, str]]:
@@ -88,7 +88,7 @@ def _all_reasons() -> dict[Any, tuple[str, str]]:
     for table, module in ((_REASONS, np), (_LINALG, np.linalg)):
         for said, names in table.items():
             found.update({getattr(module, name, name): said for name in names})
-    found.update({getattr(np.fft, name): _FOURIER for name in np.fft.__all__ if not name.endswith("shift")})
+    found.update({np.fft.fftfreq: _FREQUENCIES, np.fft.rfftfreq: _FREQUENCIES})
     return found
 
 

@@ -329,6 +329,35 @@ np.real(x)
 np.real_if_close(x)
 np.reciprocal(p)
 np.rollaxis(T, 2)
+np.fft.fft(x)
+np.fft.fft(x, 3)
+np.fft.fft(x6, 9, norm='ortho')
+np.fft.fft(T, axis=1, norm='forward')
+np.fft.ifft(A)
+np.fft.ifft(x, n=8, norm='forward')
+np.fft.rfft(x)
+np.fft.rfft(T, 5, axis=0)
+np.fft.rfft(x6)[1:-1]
+np.fft.irfft(x)
+np.fft.irfft(np.fft.rfft(x), 5)
+np.fft.irfft(T, 4, axis=1)
+np.fft.irfft(x, 20, norm='ortho')
+np.fft.hfft(x, norm='ortho')
+np.fft.hfft(A, 3, axis=0)
+np.fft.ihfft(x6, 7)
+np.fft.ihfft(A, axis=0, norm='forward')
+np.fft.fft2(A)
+np.fft.fft2(T, (2, 6), axes=(0, -1))
+np.fft.ifft2(T, norm='ortho')
+np.fft.rfft2(T)
+np.fft.irfft2(A, (4, 5))
+np.fft.fftn(T)
+np.fft.fftn(T, axes=(2, 0))
+np.fft.ifftn(T, (3, 2), axes=(0, 1))
+np.fft.rfftn(T, axes=(0, 1))
+np.fft.irfftn(T, norm='forward')
+np.fft.ifft(np.fft.fft(x) * np.fft.fft(y)).real
+np.fft.fftshift(np.fft.fft(x))
 np.fft.fftshift(x)
 np.fft.fftshift(T)
 np.fft.ifftshift(T, (0, 1))
@@ -428,7 +457,7 @@ def _all_of(spellings: list[str], weights: list[Any], arrays: dict[str, Any]) ->
 
 
 def _weighed(spellings: list[str], weights: list[Any], arrays: dict[str, Any]) -> Any:
-    """The real part where weights or arrays are complex."""
+    """The real part where weights are complex."""
     found = _all_of(spellings, weights, arrays)
     is_complex = any(np.iscomplexobj(w) for some in weights for w in some)
     return found.real if is_complex else found
@@ -454,7 +483,13 @@ def _program(spellings: list[str], weights: list[Any], dtype: type = float) -> c
 
 
 def _weights(spelling: str, arrays: dict[str, Any] = ARRAYS) -> list[Any]:
-    return [np.cos(np.arange(np.size(part)).reshape(np.shape(part)) + 1) for part in _evaluated(spelling, arrays)]
+    """Numbers for each element of each part; complex ones for what is complex."""
+    parts = _evaluated(spelling, arrays)
+    turns = [np.exp(0.4j) if np.iscomplexobj(part) else 1 for part in parts]
+    return [
+        turn * np.cos(np.arange(np.size(part)).reshape(np.shape(part)) + 1)
+        for turn, part in zip(turns, parts, strict=True)
+    ]
 
 
 def _check_derivatives(group: list[str], weights: list[Any], given: dict[str, Any]) -> None:
@@ -547,13 +582,15 @@ def _refused(attribute: str) -> cd.UnsupportedError | None:
 
 def test_each_function_that_is_taken_is_spelled() -> None:
     spelled = set()
-    for path in re.findall(r"np\.((?:linalg\.|lib\.stride_tricks\.)?\w+)", "\n".join([*SPELLINGS, *FLAT])):
+    for path in re.findall(r"np\.((?:linalg\.|fft\.|lib\.stride_tricks\.)?\w+)", "\n".join([*SPELLINGS, *FLAT])):
         function: Any = np
         for name in path.split("."):
             function = getattr(function, name)
         spelled.add(function)
     left = {function for function in HANDLERS if callable(function)} - spelled
-    names = {f.__name__ for f in left if any(getattr(place, f.__name__, None) is f for place in (np, np.linalg))}
+    names = {
+        f.__name__ for f in left if any(getattr(place, f.__name__, None) is f for place in (np, np.linalg, np.fft))
+    }
     assert names == {"asarray"}  # which NumPy does not ask for
 
 

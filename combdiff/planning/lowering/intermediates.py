@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from combdiff.ir import Add, Apply, Cyclic, Lambda, Let, Mul, Sum, Term, Var, free_indices, subterms
+from combdiff.ir import Add, Apply, Conj, Cyclic, Lambda, Let, Mul, Sum, Term, Var, free_indices, subterms
+from combdiff.planning.lowering.fourier_sums import is_wave
 from combdiff.planning.lowering.running_exponentials import is_bounded_exponential
 
 
@@ -32,10 +33,13 @@ def summed_intermediates(program: Lambda) -> frozenset[Var]:
 
 
 def _is_wide(value: Lambda) -> bool:
-    """Whether a tensor is a product, or a sum of one, of tensors of lower order, and has no axis that is a cycle."""
+    """Whether a tensor is a product, or a sum of one, of tensors of lower order, and has no axis that is a cycle.
+
+    Or one of waves, or of exponentials within a bound, whose sums are not computed as products of arrays.
+    """
     inside = value.body.body if isinstance(value.body, Sum) else value.body
     order = len(value.parameters)
-    if is_bounded_exponential(inside):
+    if is_bounded_exponential(inside) or is_wave(inside):
         return True
     if not isinstance(inside, Mul) or any(isinstance(p.type, Cyclic) for p in value.parameters):
         return False
@@ -56,7 +60,7 @@ def _sums(term: Term, above: dict[Term, list[Term]]) -> Iterator[Sequence[Var] |
     for node in above[term]:
         if isinstance(node, Sum):
             yield node.indices
-        elif isinstance(node, Add | Mul):
+        elif isinstance(node, Add | Mul | Conj):
             yield from _sums(node, above)
         else:
             yield None

@@ -57,6 +57,7 @@ from combdiff.ir import (
     Unequal,
     Var,
     apply,
+    conj,
     is_mark,
     is_matrix_function,
     iteration_of,
@@ -73,6 +74,7 @@ from combdiff.planning.extents import extent_form
 from combdiff.planning.lowering.choices import choose_inside, chosen, compared, extreme, extreme_at, extreme_ties
 from combdiff.planning.lowering.cyclic_strides import unwind
 from combdiff.planning.lowering.endings import ending
+from combdiff.planning.lowering.fourier_sums import FourierSum, fourier_sum
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import Read, placement, reads
 from combdiff.planning.lowering.hoist_through_views import read_late
@@ -121,6 +123,7 @@ class Lowering:
         self._iterations: dict[Term, int] = {}
         self._factored: dict[Term, tuple[SizeFactor, LabelledStep]] = {}
         self._runs: dict[Term, RunningExponentials | None] = {}
+        self._waves: dict[Term, FourierSum | None] = {}
         self._looked_into = set[Term]()  # how deeply these are nested is known
         self._tensors: dict[Term, tuple[LabelledStep, tuple[Var, ...]]] = {}
 
@@ -420,7 +423,7 @@ class Lowering:
             return UNIT, self.graph.combine([self.factored(total(term.indices, part)) for part in parts])
         if isinstance(term, Sum) and (part := with_part_outside(term)):
             return UNIT, self.value(part)
-        if whole := self._tiled(term) or self._placed(term) or self._running(term):
+        if whole := self._tiled(term) or self._placed(term) or self._transformed(term) or self._running(term):
             return whole
         product = Product()
         self._collect(term, product, conj=False, taken={var.name for var in term.free}, top=True)
@@ -478,10 +481,29 @@ class Lowering:
             return None
         extent_form(domain_of(found.index))
         value = found.lowered(self.graph, self.value)
+        return self.factored(total(found.indices, mul(found.rest, apply(self._held(value), value.labels))))
+
+    def _transformed(self, term: Term) -> tuple[SizeFactor, LabelledStep] | None:
+        """A Σ of waves, as the element of a Fourier transform beside what is left of the product."""
+        found = self._wave_sum(term)
+        if found is None:
+            return None
+        value, frequency = found.lowered(self.graph, self.value, self.names)
+        indices = [found.position if label is frequency else label for label in value.labels]
+        return self.factored(total(found.indices, mul(found.rest, apply(self._held(value), indices))))
+
+    def _held(self, value: LabelledStep) -> Var:
+        """A variable of the tensor whose elements a value has at its labels."""
         axes = tuple(map(domain_of, value.labels))
         var = self.names.fresh(Var("s", Space(*axes, dtype=self.graph.kind(value))))
         self._tensors[var] = value, value.labels
-        return self.factored(total(found.indices, mul(found.rest, apply(var, value.labels))))
+        return var
+
+    def _wave_sum(self, term: Term) -> FourierSum | None:
+        """A Σ as a Fourier transform."""
+        if term not in self._waves:
+            self._waves[term] = fourier_sum(term, self._open)
+        return self._waves[term]
 
     def _run(self, term: Term) -> RunningExponentials | None:
         """A Σ as a running sum of exponentials."""
@@ -493,6 +515,8 @@ class Lowering:
         """What an element is of that is part of the products that it is in."""
         if isinstance(term, Apply) and isinstance(term.function, Var) and term.function in self.opened:
             return apply(self.scope[term.function], term.arguments)
+        if isinstance(term, Conj) and (inner := self._open(term.body)) is not term.body:
+            return conj(inner)
         return term
 
     def _reads(self, term: Term) -> tuple[Read, ...]:
@@ -520,7 +544,7 @@ class Lowering:
             case Mul() if joins:
                 for part in on_diagonals(term.factors):
                     self._collect(part, product, conj=conj, taken=taken)
-            case Sum() if not top and (tiling(term, self.names) or self._run(term) or with_part_outside(term)):
+            case Sum() if not top and self._is_apart(term):
                 self._operand(term, product, conj)
             case Sum() if top or (joins and _apart(term.indices, taken) and not isinstance(term.body, Add)):
                 for index in term.indices:
@@ -540,6 +564,11 @@ class Lowering:
                 self._collect(part, product, conj=conj, taken=taken, top=isinstance(part, Mul))
             case _:
                 self._operand(term, product, conj)
+
+    def _is_apart(self, term: Sum) -> bool:
+        """Whether a Σ is computed otherwise than as part of a network."""
+        own = tiling(term, self.names) or self._wave_sum(term) or self._run(term)
+        return bool(own or with_part_outside(term))
 
     def _operand(self, term: Term, product: Product, conj: bool) -> None:
         factor, value = self.factored(term)

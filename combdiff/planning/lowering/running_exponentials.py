@@ -18,6 +18,7 @@ from combdiff.ir import (
     ONE,
     ZERO,
     Add,
+    Conj,
     Cyclic,
     Guard,
     IndexGuard,
@@ -30,6 +31,7 @@ from combdiff.ir import (
     Term,
     Var,
     add,
+    conj,
     dtype_of,
     factors_beside,
     factors_of,
@@ -87,7 +89,7 @@ def running_exponentials(term: Term, read: Read) -> RunningExponentials | None:
     """A Σ as a running sum of exponentials; None where it is none. `read` opens elements of bindings."""
     if not isinstance(term, Sum) or isinstance(term.body, Add):
         return None
-    factors = list(_factors(term.body, read))
+    factors = list(factors_read(term.body, read))
     if not any(map(_is_exponential, factors)):
         return None
     found = (_along(index, term.indices, factors) for index in term.indices)
@@ -215,11 +217,13 @@ def _terms(term: Term) -> Iterator[Term]:
         yield term
 
 
-def _factors(term: Term, read: Read) -> Iterator[Term]:
-    """The factors of a product, of those that are bindings of products too."""
+def factors_read(term: Term, read: Read) -> Iterator[Term]:
+    """The factors of a product, of those that are bindings of products and of conjugates of products too."""
+    if isinstance(term, Conj) and isinstance(term.body, Mul):
+        term = mul(*map(conj, term.body.factors))
     for factor in factors_of(term):
         opened = read(factor)
-        if opened is factor:
-            yield factor
+        if opened is not factor or (isinstance(factor, Conj) and isinstance(factor.body, Mul)):
+            yield from factors_read(opened, read)
         else:
-            yield from _factors(opened, read)
+            yield factor

@@ -37,6 +37,7 @@ from combdiff.planning.passes.scaling import scaled_early
 from combdiff.planning.passes.solves import with_solves
 from combdiff.planning.passes.stacks import stacked
 from combdiff.planning.passes.structured import structured
+from combdiff.planning.passes.transforms import with_joint_transforms
 from combdiff.planning.plan import Plan
 from combdiff.records import dataclass
 from combdiff.status import stage
@@ -61,6 +62,7 @@ PLANNING = (
     Pass("masked products", "nothing is multiplied where a condition fails", within),
     Pass("stacks", "arrays at positions of an axis are put side by side, and nothing is added to zeros", stacked),
     Pass("quotients", "a quotient is one operation, rounded once", with_quotients),
+    Pass("transforms", "Fourier transforms along several axes are one call", with_joint_transforms),
     Pass("running logarithms", "log-sum-exps are accumulated in a fifth of the time of sums", with_running_logarithms),
 )
 ITERATED = (Pass("invariants", "what is the same in every step of an iteration is done once", done_before),)

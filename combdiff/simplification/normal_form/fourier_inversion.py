@@ -12,23 +12,7 @@ from __future__ import annotations
 
 import math
 
-from combdiff.ir import (
-    Add,
-    Conj,
-    Coordinate,
-    Mul,
-    Number,
-    Primitive,
-    Real,
-    SummedProduct,
-    Term,
-    Var,
-    affine_parts,
-    delta,
-    number,
-)
-
-Phases = dict[Var, float]
+from combdiff.ir import ONE, Real, SummedProduct, Term, Var, Wave, affine_parts, delta, number, waves_of
 
 
 def collapsed(product: SummedProduct) -> SummedProduct:
@@ -44,38 +28,28 @@ def collapsed(product: SummedProduct) -> SummedProduct:
     return product
 
 
-def _mass(k: Var, waves: list[Term]) -> list[Term] | None:
+def _mass(k: Var, factors: list[Term]) -> list[Term] | None:
     """What the integral over k of a product of waves is; None where it is not known."""
-    phases: Phases = {}
-    for wave in waves:
-        inner, sign = (wave.body, -1) if isinstance(wave, Conj) else (wave, 1)
-        if not (isinstance(inner, Primitive) and inner.name == "exp"):
+    phases: dict[Var, float] = {}
+    for factor in factors:
+        waves, left = waves_of(factor)
+        if not waves or left is not ONE or not all(_add_phase(wave, k, phases) for wave in waves):
             return None
-        if not _add_phase(inner.arguments[0], k, sign, phases):
-            return None
-    left = {var: phase for var, phase in phases.items() if phase}
-    if len(left) != 2:
+    left_over = {var: phase for var, phase in phases.items() if phase}
+    if len(left_over) != 2:
         return None
-    (x, a), (y, b) = left.items()
+    (x, a), (y, b) = left_over.items()
     if a != -b:
         return None
     return [number(2 * math.pi / abs(a)), delta(x, y)]
 
 
-def _add_phase(exponent: Term, k: Var, sign: int, phases: Phases) -> bool:
-    """Adds sign times the coefficients of `i k x` in an exponent to the phases; False where it has other parts."""
-    if isinstance(exponent, Add):
-        return all(_add_phase(part, k, sign, phases) for part in exponent.terms)
-    if not isinstance(exponent, Mul) or k not in exponent.free:
-        return False
-    numbers = [factor for factor in exponent.factors if isinstance(factor, Number)]
-    forms = [factor.form for factor in exponent.factors if isinstance(factor, Coordinate)]
-    if len(numbers) != 1 or numbers[0].real or len(forms) != 2 or len(exponent.factors) != 3:
-        return False
-    waved, other = sorted(forms, key=lambda form: k not in form.free)
+def _add_phase(wave: Wave, k: Var, phases: dict[Var, float]) -> bool:
+    """Adds the coefficients of `i k x` in a wave to the phases; False where it has other parts."""
+    waved, other = sorted((wave.one, wave.other), key=lambda form: k not in form.free)
     (steps, start), (parts, offset) = affine_parts(waved), affine_parts(other)
-    if start or offset or len(steps) != 1 or k in other.free:
+    if start or offset or len(steps) != 1 or k in other.free or wave.points is not ONE:
         return False
     for var, coefficient in parts:
-        phases[var] = phases.get(var, 0.0) + float(sign * coefficient * steps[0][1] * numbers[0].imag)
+        phases[var] = phases.get(var, 0.0) + float(coefficient * steps[0][1] * wave.radians)
     return True
