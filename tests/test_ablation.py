@@ -127,6 +127,10 @@ def slope_of_wave(x: Vector, z: Complex):
     return wave(x, z)  # of which the gradient is taken
 
 
+def beside_a_real(x: Vector, z: Complex):
+    return cd.sum(lambda i: cd.real((z[i] + cd.conj(z[i])) * cd.exp(z[i])) * x[i])
+
+
 def multiples(x: Vector, y: Vector, z: Vector):
     return cd.sum(lambda i: (2 * (cd.sin(x[i]) + y[i]) + 3 * (cd.sin(x[i]) + z[i]) - 5 * cd.sin(x[i])) * x[i])
 
@@ -150,7 +154,7 @@ LAWS: dict[str, Callable[..., Any]] = {  # by how the heading of the section beg
     "hyperbolic and logistic functions": softplus,
     "inverse pairs": modulus,
     "special functions": error_function,
-    "what is real": slope_of_wave,
+    "what is real": beside_a_real,
     "real parts": slope_of_wave,
 }
 ENDING: dict[str, Callable[..., Any]] = {  # without these the e-graph grows
@@ -314,6 +318,14 @@ def spectrum(x: Wave):
 
     back = transformed(transformed(x, -1), 1)
     return cd.sum(lambda t: cd.real(cd.conj(back[t]) * back[t]), t=LINE)
+
+
+def there_and_back(x: cd.Space("n", dtype=complex)):
+    return np.sum(np.abs(np.fft.ifft(np.fft.fft(x))) ** 2)
+
+
+def in_frequency(x: Vector):
+    return np.sum(np.abs(np.fft.fft(x)) ** 2)
 
 
 def implicit(x: Vector, A: Matrix):
@@ -501,6 +513,8 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "parts that values repeat": (definitions, "with_repeated_named", lambda body: iter(()), bell),
     "factors of definitions": (definitions, "with_factors_taken_in", lambda body: iter(()), cross_entropy),
     "transforms inverted": (contraction, "collapsed", lambda product: product, spectrum),
+    "waves over a period": (contraction, "collapsed", lambda product: product, there_and_back),
+    "parts out of sums": (contraction, "with_part_outside", lambda term: None, in_frequency),
     "masks out of exponentials": (contraction, "exponential", lambda argument: function("exp", argument), causal),
     "logarithms of inverses": (contraction, "_logarithm", lambda argument: function("log", argument), focal),
     "results of steps": (pipeline, "with_results_of_steps", lambda body: body, gated),

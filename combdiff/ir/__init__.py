@@ -130,6 +130,8 @@ from combdiff.ir.readability import is_made, letters_of, readable
 from combdiff.ir.reductions import MARKS, REDUCTIONS, is_mark
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.remainders import (
+    counts,
+    counts_within,
     equal_modulo,
     from_the_end,
     index_left,
@@ -145,7 +147,7 @@ from combdiff.ir.remainders import (
 )
 from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
 from combdiff.ir.rewriting import Replacing, Rewriter
-from combdiff.ir.sizes import Size, names_in, resized, size_of_parts, size_parts, size_sum, size_value
+from combdiff.ir.sizes import Size, is_at_most, names_in, resized, size_of_parts, size_parts, size_sum, size_value
 from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import SPECIAL_FUNCTIONS
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, for_all_indices, opened, with_symbol
@@ -185,6 +187,7 @@ from combdiff.ir.terms import (
     conj,
     exact,
     fresh,
+    half_turns,
     is_linear,
     lambda_,
     let,
@@ -197,7 +200,7 @@ from combdiff.ir.terms import (
     total,
 )
 from combdiff.ir.types import dtype_of, is_complex, is_domain, join, type_of, whole_tensor
-from combdiff.ir.waves import Wave, waves_of
+from combdiff.ir.waves import Transform, Wave, is_wave, number_of_values, transform_along, waves_of
 
 __all__ = [
     "AFTER",
@@ -269,6 +272,7 @@ __all__ = [
     "Symmetric",
     "SymmetryGroup",
     "Term",
+    "Transform",
     "Tuple",
     "Type",
     "Unequal",
@@ -297,7 +301,9 @@ __all__ = [
     "conjugating_action",
     "connected",
     "coordinate",
+    "counts",
     "counts_modulo",
+    "counts_within",
     "delta",
     "denominator",
     "describe",
@@ -320,6 +326,7 @@ __all__ = [
     "fresh",
     "from_the_end",
     "function",
+    "half_turns",
     "held",
     "holds_delta",
     "identity_action",
@@ -330,6 +337,7 @@ __all__ = [
     "inline_all",
     "inline_single_uses",
     "is_access",
+    "is_at_most",
     "is_branched",
     "is_call",
     "is_complex",
@@ -348,6 +356,7 @@ __all__ = [
     "is_positive",
     "is_primary",
     "is_reduced",
+    "is_wave",
     "items_of",
     "iteration_of",
     "join",
@@ -366,6 +375,7 @@ __all__ = [
     "number",
     "number_and_rest",
     "number_left",
+    "number_of_values",
     "on_axes",
     "opened",
     "opposite",
@@ -412,6 +422,7 @@ __all__ = [
     "subterms",
     "tidy",
     "total",
+    "transform_along",
     "type_of",
     "unequal",
     "united",

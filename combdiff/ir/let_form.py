@@ -58,6 +58,7 @@ from combdiff.ir.terms import (
     remembered,
 )
 from combdiff.ir.types import is_domain, type_of, whole_tensor
+from combdiff.ir.waves import is_wave
 
 __all__ = [
     "bind_heavy",
@@ -494,11 +495,14 @@ def base_name(var: Var) -> str:
 
 
 def is_light_primitive(term: Primitive) -> bool:
-    """A whole power of an access or a size, a real or imaginary part, an index around an axis: not worth an array."""
+    """A whole power of an access or a size, a real or imaginary part, an index around an axis, a wave.
+
+    None is worth an array.
+    """
     light_function = term.name in ("real", "imag", "conj") or whole_power(term)[0] is not term
     inner = term.arguments[0]
     is_read = isinstance(inner, Apply | Var | Coordinate) and not isinstance(inner, Primitive)
-    return isinstance(term, Relation) or (light_function and is_read) or is_divided_index(term)
+    return isinstance(term, Relation) or (light_function and is_read) or is_divided_index(term) or is_wave(term)
 
 
 def _space_of(term: Term) -> Space:

@@ -16,9 +16,25 @@ from collections.abc import Collection, Mapping
 from combdiff.ir.inlining import free_indices
 from combdiff.ir.primitives import TABLE, function, is_branched, power, raised, whole, whole_power
 from combdiff.ir.products import factors_beside, factors_of
-from combdiff.ir.substitution import apply
-from combdiff.ir.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, conj, mul, remembered, total
+from combdiff.ir.substitution import apply, substitute
+from combdiff.ir.terms import (
+    MINUS_ONE,
+    Add,
+    Apply,
+    Conj,
+    Lambda,
+    Mul,
+    Number,
+    Primitive,
+    Sum,
+    Term,
+    conj,
+    mul,
+    remembered,
+    total,
+)
 from combdiff.ir.types import dtype_of
+from combdiff.ir.waves import is_wave
 
 
 def power_of(base: Term, exponent: Term) -> Term:
@@ -34,7 +50,7 @@ def power_of(base: Term, exponent: Term) -> Term:
 
 def with_moduli(exponents: Mapping[Term, int]) -> dict[Term, int]:
     """Factors with their exponents, in which what stands beside its conjugate is a modulus: z² z* is |z|² z."""
-    if not any(map(_conjugates_in, exponents)):
+    if not any(map(_may_have_conjugate, exponents)):
         return dict(exponents)
     paired: dict[Term, int] = {}
     for base, exponent in exponents.items():
@@ -60,7 +76,7 @@ def _conjugate_among(term: Term, others: Collection[Term]) -> Term | None:
     plain = conj(term)
     if plain in others:
         return plain if plain is not term else None
-    if not isinstance(term, Add | Mul):
+    if not isinstance(term, Add | Mul | Sum):
         return None
     return next((other for other in others if other is not term and _are_conjugates(term, other)), None)
 
@@ -68,6 +84,12 @@ def _conjugate_among(term: Term, others: Collection[Term]) -> Term | None:
 def _are_conjugates(one: Term, other: Term) -> bool:
     if conj(one) is other or (one is other and dtype_of(one) is not complex):
         return True
+    if isinstance(one, Sum) and isinstance(other, Sum):
+        alike = [index.type for index in one.indices] == [index.type for index in other.indices]
+        renamed = dict(zip(other.indices, one.indices, strict=False))
+        return alike and _are_conjugates(one.body, substitute(other.body, renamed))
+    if is_wave(one) and is_wave(other):
+        return function("exp", mul(MINUS_ONE, *one.children)) is other
     if not (isinstance(one, Add) and isinstance(other, Add)) and not (isinstance(one, Mul) and isinstance(other, Mul)):
         return False
     left = list(other.children)
@@ -77,6 +99,12 @@ def _are_conjugates(one: Term, other: Term) -> bool:
             return False
         left.remove(found)
     return not left
+
+
+@remembered
+def _may_have_conjugate(term: Term) -> bool:
+    """Whether a conjugate or a wave is written in a term."""
+    return isinstance(term, Conj) or is_wave(term) or any(map(_may_have_conjugate, term.children))
 
 
 @remembered
@@ -99,9 +127,9 @@ def squared_modulus(term: Term) -> Term | None:
     if len(product.factors) != 2:
         return None
     one, other = product.factors
-    if conj(one) is not other:
+    if not _are_conjugates(one, other):
         return None
-    return other if isinstance(one, Conj) else one
+    return _plainer(one, other)
 
 
 def with_part_outside(term: Sum) -> Term | None:

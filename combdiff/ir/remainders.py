@@ -13,7 +13,7 @@ from combdiff.ir.domains import Cyclic, Range, Space, Whole
 from combdiff.ir.indices import Delta, affine, affine_parts, as_integer, delta, index_form, size_form
 from combdiff.ir.primitives import function
 from combdiff.ir.products import factors_of
-from combdiff.ir.sizes import Size, size_of_parts
+from combdiff.ir.sizes import Size, is_at_most, size_of_parts
 from combdiff.ir.substitution import substitute, subterms
 from combdiff.ir.terms import Apply, Mul, Primitive, Sum, Term, Var
 from combdiff.ir.types import type_of
@@ -56,11 +56,11 @@ def number_left(form: Term, size: Size) -> Term:
 
 
 def index_left(form: Term, size: Size) -> Term | None:
-    """`form mod size` as an index form, where that is a number or an index of an axis of so many elements."""
+    """`form mod size` as an index form, where that is a number or an index of an axis of at most so many elements."""
     form = within_a_turn(form, size)
     parts, offset = affine_parts(form)
     is_number = not parts and (isinstance(size, int) or not offset)
-    return form if is_number or (isinstance(form, Var) and counts(form, size)) else None
+    return form if is_number or (isinstance(form, Var) and counts_within(form, size)) else None
 
 
 def within_a_turn(form: Term, size: Size) -> Term:
@@ -94,6 +94,11 @@ def remainder(form: Term, size: Size) -> Term:
 def counts(index: Var, size: Size) -> bool:
     """Whether the values of an index are 0 … size − 1."""
     return isinstance(index.type, Range | Cyclic) and index.type.size == size
+
+
+def counts_within(index: Var, size: Size) -> bool:
+    """Whether the values of an index are some of 0 … size − 1."""
+    return isinstance(index.type, Range | Cyclic) and is_at_most(index.type.size, size)
 
 
 def reduced_index(condition: Delta) -> tuple[Var, Term, Size] | None:

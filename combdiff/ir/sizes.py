@@ -87,6 +87,12 @@ def size_sum(*addends: tuple[Size, int]) -> Size:
     return size_of_parts(names, total)
 
 
+def is_at_most(one: Size, other: Size) -> bool:
+    """Whether a size is at most another, whatever numbers from 0 on their names stand for."""
+    names, offset = size_parts(size_sum((other, 1), (one, -1)))
+    return all(part >= 0 for part in (*names.values(), offset))
+
+
 def resized(size: Size, known: Mapping[str, Size]) -> Size:
     """The size with some of its names replaced by sizes."""
     names, offset = size_parts(size)

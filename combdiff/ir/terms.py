@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from fractions import Fraction
 from functools import cached_property, lru_cache, wraps
-from math import isfinite, ulp
+from math import isfinite, pi, ulp
 from threading import RLock
 from typing import Any, TypeVar
 from weakref import ref
@@ -32,6 +32,7 @@ Type = Domain | Space | Function | Whole
 Scalar = int | Fraction | float
 Result = TypeVar("Result")
 
+MOST_HALF_TURNS, MOST_PARTS_OF_TURNS = 64, 4096  # of a multiple of π: above and below
 MOST_BITS = 10_000  # of an exact number, some 3000 digits: Python prints no more than 4300
 
 _interning = RLock()
@@ -469,11 +470,23 @@ def exact(value: Scalar) -> Scalar:
 
 
 def _in_few_digits(value: Scalar) -> Scalar:
-    """A float as one beside it that few decimal digits say, if there is one: 3 · 0.1 is 0.3."""
+    """A float as one beside it that few decimal digits say, or a fraction of π: 3 · 0.1 is 0.3, 2π · 1/6 is π/3."""
     if not isinstance(value, float) or not isfinite(value):
         return value
     near = float(f"{value:.{DECIMAL_DIGITS}g}")
+    turns = half_turns(value)
+    near = turns.numerator * pi / turns.denominator if turns else near
     return near if abs(near - value) <= 2 * ulp(value) else value
+
+
+def half_turns(value: Scalar) -> Fraction:
+    """k of a float that is k π but for rounding, with small numbers above and below; 0 of others."""
+    if not isinstance(value, float) or not 0 < abs(value) <= MOST_HALF_TURNS * pi:
+        return Fraction(0)
+    found = Fraction(value / pi).limit_denominator(MOST_PARTS_OF_TURNS)
+    near = found.numerator * pi / found.denominator
+    small = 0 < abs(found.numerator) <= MOST_HALF_TURNS
+    return found if small and abs(near - value) <= 2 * ulp(value) else Fraction(0)
 
 
 def tidy(value: int | Fraction) -> int | Fraction:

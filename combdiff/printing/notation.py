@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import lcm
+from math import lcm, pi
 
 from combdiff.ir import (
     ONE,
@@ -42,6 +42,7 @@ from combdiff.ir import (
     Unequal,
     Var,
     Whole,
+    half_turns,
     index_form,
     names_in,
     remainder_parts,
@@ -284,7 +285,8 @@ class Layout:
 
     def _product(self, parts: Monomial, scope: Scope) -> tuple[bool, Doc]:
         above, below = self._side(parts.above, scope), self._side(parts.below, scope)
-        number, denominator = _over_denominator(parts.coefficient) if below else (parts.coefficient, 1)
+        whole = not below and parts.coefficient.exact  # 1/2 x
+        number, denominator = (parts.coefficient, 1) if whole else _over_denominator(parts.coefficient)
         if denominator != 1:
             below = [Literal(denominator), *below]
         negative, coefficient = _unsigned(number)
@@ -462,9 +464,13 @@ def _beside(factors: Sequence[Doc]) -> Doc:
 
 
 def _over_denominator(number: Number) -> tuple[Number, int]:
-    """An exact number as whole parts over one denominator; others over 1."""
+    """An exact number as whole parts over one denominator, a multiple of π so; others over 1."""
     if not number.exact:
-        return number, 1
+        turns = half_turns(number.real or number.imag) if not number.real or not number.imag else Fraction(0)
+        if not turns:
+            return number, 1
+        above = turns.numerator * pi
+        return Number(above) if number.real else Number(0, above), turns.denominator
     denominator = lcm(Fraction(number.real).denominator, Fraction(number.imag).denominator)
     return Number(int(number.real * denominator), int(number.imag * denominator)), denominator
 

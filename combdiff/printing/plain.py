@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
-from combdiff.ir import Scalar, Term
+from combdiff.ir import Scalar, Term, half_turns
 from combdiff.printing.documents import (
     Arrow,
     BigFold,
@@ -41,7 +41,7 @@ from combdiff.printing.documents import (
 )
 from combdiff.printing.matrix import matrix_sheet
 from combdiff.printing.notation import sheet
-from combdiff.printing.rendering import TERM, Level, Product, Renderer, half_turns, last_place
+from combdiff.printing.rendering import TERM, Level, Product, Renderer, last_place
 
 LINE = 100  # characters
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -200,7 +200,8 @@ class _PlainText(Renderer):
 
     def real(self, value: Scalar) -> str:
         if turns := half_turns(value):
-            return "π" if turns == 1 else f"{turns}π"
+            above = "π" if turns.numerator == 1 else f"{turns.numerator}π"
+            return above if turns.denominator == 1 else f"{above}/{turns.denominator}"
         return repr(value) if isinstance(value, float) else str(value)
 
     def imaginary(self, value: Scalar) -> str:

@@ -14,9 +14,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from fractions import Fraction
-from math import pi
 
-from combdiff.ir import Scalar
+from combdiff.ir import Scalar, half_turns
 from combdiff.printing.documents import (
     Arrow,
     BigFold,
@@ -49,8 +48,6 @@ from combdiff.printing.documents import (
     Superscript,
 )
 
-MOST_HALF_TURNS = 64  # of a number that is shown as a multiple of π
-
 
 class Level(IntEnum):
     """How tightly a document holds together."""
@@ -68,12 +65,6 @@ TERM = Level.BIG
 
 
 Product = Juxtaposition | MatrixProduct | ElementProduct
-
-
-def half_turns(value: Scalar) -> int:
-    """k of a number that is k π; 0 of others."""
-    k = round(value / pi) if isinstance(value, float) and 0 < value <= MOST_HALF_TURNS * pi else 0
-    return k if k * pi == value else 0
 
 
 def last_place(factor: Doc) -> Level:
@@ -170,8 +161,10 @@ class Renderer(ABC):
         """How tightly a number holds together."""
         if doc.real and doc.imag:
             return Level.SUM
-        if doc.imag not in (0, 1) or isinstance(doc.real, Fraction) or half_turns(doc.real) > 1:
-            return self.quotient_level if isinstance(doc.real, Fraction) else Level.PRODUCT
+        turns = half_turns(doc.real)
+        if doc.imag not in (0, 1) or isinstance(doc.real, Fraction) or turns not in (0, 1):
+            is_quotient = isinstance(doc.real, Fraction) or turns.denominator > 1
+            return self.quotient_level if is_quotient else Level.PRODUCT
         return Level.ATOM
 
     def literal(self, doc: Literal) -> str:

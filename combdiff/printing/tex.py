@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from combdiff.ir import MATRIX_TABLE, TABLE, Scalar, Term, named_operator
+from combdiff.ir import MATRIX_TABLE, TABLE, Scalar, Term, half_turns, named_operator
 from combdiff.printing.documents import (
     BigFold,
     BigSum,
@@ -39,7 +39,7 @@ from combdiff.printing.documents import (
 )
 from combdiff.printing.matrix import matrix_sheet
 from combdiff.printing.notation import sheet
-from combdiff.printing.rendering import Level, Product, Renderer, half_turns
+from combdiff.printing.rendering import Level, Product, Renderer
 from combdiff.records import dataclass
 
 _FOLDED = {
@@ -148,7 +148,8 @@ class _Latex(Renderer):
         if isinstance(value, Fraction):
             return rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
         if turns := half_turns(value):
-            return r"\pi" if turns == 1 else rf"{turns} \pi"
+            above = r"\pi" if turns.numerator == 1 else rf"{turns.numerator} \pi"
+            return above if turns.denominator == 1 else rf"\frac{{{above}}}{{{turns.denominator}}}"
         mantissa, _, exponent = repr(value).replace("inf", r"\infty").replace("nan", r"\mathrm{nan}").partition("e")
         if not exponent:
             return mantissa

@@ -16,6 +16,7 @@ import numpy as np
 from combdiff.errors import ArgumentError, shown
 from combdiff.hessians import transform
 from combdiff.ir import Domain, Real, Space, Symmetric, Var, extent, names_in
+from combdiff.runtime import bind_sizes
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -131,27 +132,8 @@ def named_sizes(parameters: Iterable[Var], arrays: Mapping[str, Any]) -> dict[st
 
     Raises ArgumentError where an array has another order or size than its parameter, naming both.
     """
-    sizes: dict[str, int] = {}
-    for parameter in parameters:
-        if isinstance(parameter.type, Space) and parameter.name in arrays:
-            _read_sizes(parameter.name, parameter.type, np.shape(arrays[parameter.name]), sizes)
-    return sizes
-
-
-def _read_sizes(name: str, space: Space, shape: tuple[int, ...], sizes: dict[str, int]) -> None:
-    if len(shape) != space.order:
-        raise ArgumentError(f"{name} has {len(shape)} axes, shape {shape}, but {space!r} has {space.order}")
-    for n, (axis, length) in enumerate(zip(space.axes, shape, strict=True)):
-        found = length
-        if isinstance(axis, Symmetric):
-            if length % 2 == 0:
-                raise ArgumentError(f"axis {n} of {name} is symmetric about 0 but has {length} entries, an even number")
-            found = length // 2
-        declared = _size(axis)
-        expected = sizes.setdefault(declared, found) if isinstance(declared, str) else declared
-        if found != expected:
-            size = f"{declared} = {expected}" if isinstance(declared, str) else f"{expected}"
-            raise ArgumentError(f"axis {n} of {name} has size {found}, but {axis!r} stands for {size} here")
+    given = (p for p in parameters if isinstance(p.type, Space) and p.name in arrays)
+    return bind_sizes({p: np.shape(arrays[p.name]) for p in given})
 
 
 def check_arguments(parameters: Iterable[Var], arrays: Mapping[str, Any]) -> dict[str, Any]:

@@ -215,6 +215,7 @@ class PrintReader:
     unwritten: list[Cell] = field(default_factory=list)  # of the axes of 𝟏 and 𝐈
     iterations: list[Recurrence] = field(default_factory=list)
     states: dict[str, NamedTensor] = field(default_factory=dict)
+    read_sizes: set[str] = field(default_factory=set)  # names of sizes that ranges have told so far: n of k<n
     ends: list[tuple[Cell, Size]] = field(default_factory=list)
     """Of the steps of a state the numbers at which it is read: the largest may be that of all steps."""
 
@@ -675,6 +676,8 @@ class PrintReader:
             return Denotation((axis := self._unwritten(), axis), lambda at: delta(at[0], at[1]))
         if doc.name in _CONSTANTS:
             return number_of(lambda: Number(_CONSTANTS[doc.name]))
+        if doc.name in self.read_sizes:
+            return number_of(lambda: Coordinate(Var(doc.name, Whole()), int))
         if self.source.sheet.groups:
             raise self.source.error(f"{doc.name} is not declared", doc, f"name it before ↦, or bind it in a Σ; {_SIZE}")
         return self.tensor(self._found(doc.name), self._order(doc.name))
@@ -1139,6 +1142,7 @@ class PrintReader:
             return None
         if not all(isinstance(value, int) for value in (*form[0].values(), form[1])):
             return None
+        self.read_sizes |= form[0].keys()  # type: ignore[arg-type]
         return size_sum((form[1], 1), *form[0].items())  # type: ignore[arg-type]
 
     def enter(self, indices: Iterable[BoundIndex]) -> tuple[Var, ...]:

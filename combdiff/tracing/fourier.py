@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from functools import partial
 from typing import Any, cast
 
@@ -26,6 +25,8 @@ from combdiff.errors import TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import (
     MINUS_ONE,
     ONE,
+    Cyclic,
+    Domain,
     Number,
     Range,
     Size,
@@ -38,6 +39,7 @@ from combdiff.ir import (
     delta,
     describe,
     function,
+    is_at_most,
     is_complex,
     mul,
     negate,
@@ -56,12 +58,22 @@ from combdiff.tracing.numpy_protocol import HANDLERS
 from combdiff.tracing.values import Value, as_size, lift, traced, wrap
 
 FORWARD, INVERSE = -1, 1  # signs of the exponent
-NORMS: dict[str, tuple[int | Fraction, int | Fraction]] = {
-    "backward": (0, -1),
-    "ortho": (Fraction(-1, 2), Fraction(-1, 2)),
-    "forward": (-1, 0),
-}
-"""The powers of the number of points that stand before a transform, and before an inverse one."""
+
+
+def _one(_: Term) -> Term:
+    return ONE
+
+
+def _size(points: Term) -> Term:
+    return points
+
+
+def _root(points: Term) -> Term:
+    return function("sqrt", points)
+
+
+NORMS = {"backward": (_one, _size), "ortho": (_root, _root), "forward": (_size, _one)}
+"""What a transform of so many points is divided by, and what an inverse one is."""
 EXCHANGED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
@@ -92,13 +104,24 @@ class _AlongAxis:
     def _waves(self, sign: int, results: Size, most: Size, weight: Callable[[Var], Term]) -> Term:
         """(k) ↦ Σ_j weight(j) x[j] exp(±2π i j k / size) over at most so many j."""
         shape, trace = axes_of(self.tensor), current(self.name)
-        given = rearranging.lengths((shape[self.place], 1), what=self.name).size
-        (j,) = trace.fresh_indices([Range(_fewer(given, most, self.name))])
-        indices = trace.fresh_indices([*shape[: self.place], Range(results), *shape[self.place + 1 :]])
+        axis = shape[self.place]
+        many = _fewer(_numbers(axis, self.name), most, self.name)
+        (j,) = trace.fresh_indices([_as_long(axis, many)])
+        indices = trace.fresh_indices([*shape[: self.place], _as_long(axis, results), *shape[self.place + 1 :]])
         turns = mul(coordinate(j), coordinate(indices[self.place]), power(size_of_axis(Range(self.size)), MINUS_ONE))
         wave = function("exp", mul(Number(0, 2 * math.pi * sign), turns))
         element = rearranging.moved(self.tensor, self.place, j, indices)
         return arrays.tabulate(indices, total([j], mul(weight(j), element, wave)))
+
+
+def _numbers(axis: Domain, name: str) -> Size:
+    """How many numbers stand along an axis, from index 0 on."""
+    return axis.size if isinstance(axis, Cyclic) else rearranging.lengths((axis, 1), what=name).size
+
+
+def _as_long(axis: Domain, size: Size) -> Domain:
+    """An axis of that size: the cycle that is given, if it is as long."""
+    return axis if isinstance(axis, Cyclic) and axis.size == size else Range(size)
 
 
 def _half(size: Size, name: str) -> Size:
@@ -114,10 +137,9 @@ def _half(size: Size, name: str) -> Size:
 
 def _fewer(one: Size, other: Size, name: str) -> Size:
     """The smaller of two sizes. Raises UnsupportedError where that depends on what their names stand for."""
-    names, offset = size_parts(size_sum((other, 1), (one, -1)))
-    if all(part >= 0 for part in (*names.values(), offset)):
+    if is_at_most(one, other):
         return one
-    if all(part <= 0 for part in (*names.values(), offset)):
+    if is_at_most(other, one):
         return other
     raise UnsupportedError(
         f"{name} of {one} numbers at {other} points: which are more depends on the sizes",
@@ -139,16 +161,17 @@ def _norm(norm: Any, name: str) -> str:
 
 
 def _scaled(term: Term, size: Size, sign: int, norm: str) -> Value:
-    """A transform times the power of its number of points that the norm says."""
-    exponent = NORMS[norm][sign == INVERSE]
-    return wrap(term) * wrap(power(size_of_axis(Range(size)), Number(exponent)))
+    """A transform divided by what the norm says."""
+    points = size_of_axis(Range(size))
+    divisor = NORMS[norm][sign == INVERSE](points)
+    return wrap(term) * wrap(power(divisor, MINUS_ONE)) if divisor is not ONE else wrap(term)
 
 
 def _along(a: Any, n: Any, axis: Any, name: str, default: Callable[[Size], Size] = lambda size: size) -> _AlongAxis:
     """The axis along which a tensor is transformed; at as many points as it has, if it is not said."""
     tensor = lift(a)
     place = rearranging.axis_of(tensor, axis, name)
-    given = rearranging.lengths((axes_of(tensor)[place], 1), what=name).size
+    given = _numbers(axes_of(tensor)[place], name)
     return _AlongAxis(tensor, place, default(given) if n is None else _points(n, name), name)
 
 

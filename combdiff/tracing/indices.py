@@ -36,6 +36,7 @@ from combdiff.ir import (
     as_integer,
     denominator,
     equal_modulo,
+    exact,
     function,
     index_form,
     index_left,
@@ -58,6 +59,7 @@ from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, python_number
 
 Rational = int | Fraction
 PARENTHESES_HINT = "put each comparison in parentheses: (i <= j) & (j < 3)"
+MOST_PARTS = 10**12  # of a multiple of an index that is not on the real line: others are numbers
 FEW = 8  # residues that are written out
 MODULUS_HINT = "on an axis declared as cd.Cyclic(n), x[i + k] wraps by itself"
 
@@ -108,7 +110,7 @@ class Index(NumpyAware):
         other = python_number(other)
         if _answers_itself(other):
             return NotImplemented
-        if isinstance(other, numbers.Complex | np.ndarray) and not _is_rational(other):
+        if isinstance(other, numbers.Complex | np.ndarray) and not self._takes(other):
             return mine * self.number() + others * other
         return Index(affine([(self.live(), mine), (index_term(other, self), others)]), self.owner)
 
@@ -139,7 +141,7 @@ class Index(NumpyAware):
         other = python_number(other)
         if _answers_itself(other):
             return NotImplemented
-        return self._scaled(other) if _is_rational(other) else self.number() * other
+        return self._scaled(_fraction(other)) if self._takes(other) else self.number() * other
 
     __rmul__ = __mul__
 
@@ -147,13 +149,17 @@ class Index(NumpyAware):
         other = python_number(other)
         if _answers_itself(other):
             return NotImplemented
-        return self._scaled(1 / Fraction(other)) if _is_rational(other) and other else self.number() / other
+        return self._scaled(1 / _fraction(other)) if self._takes(other) and other else self.number() / other
 
     def __rtruediv__(self, other: object) -> Any:
         return other / self.number()
 
-    def _scaled(self, factor: Any) -> Index:
-        return Index(affine([(self.live(), Fraction(factor))]), self.owner)
+    def _scaled(self, factor: int | Fraction) -> Index:
+        return Index(affine([(self.live(), factor)]), self.owner)
+
+    def _takes(self, other: Any) -> TypeGuard[float | Fraction]:
+        """Whether this and a number make an index expression: π j is a number, and f[π x] on the real line is read."""
+        return _is_rational(other) and (self.is_number or _fraction(other).denominator <= MOST_PARTS)
 
     def __pow__(self, other: object) -> Any:
         return self.number() ** other
@@ -458,7 +464,7 @@ def index_term(value: object, beside: object = None) -> Term:
     if isinstance(value, Index):
         return value.live()
     if _is_rational(value):
-        return affine([], Fraction(value))
+        return affine([], _fraction(value))
     place = f" beside the index {beside}" if beside is not None else ""
     raise IndexingError(
         f"{shown(value)} is not an index expression{place}",
@@ -469,6 +475,13 @@ def index_term(value: object, beside: object = None) -> Term:
 def _is_rational(value: Any) -> TypeGuard[int | float | Fraction]:
     real = isinstance(value, numbers.Rational | float) and not isinstance(value, bool)
     return real and abs(value) <= MOST_INDICES and Fraction(value).denominator <= MOST_INDICES
+
+
+def _fraction(value: float | Fraction) -> Fraction:
+    """A number as the fraction that it is, a float as the one that few digits of it say: 0.1 is 1/10."""
+    found = exact(float(value)) if isinstance(value, float) else value
+    in_digits = Fraction(repr(found)) if isinstance(found, float) else Fraction(found)
+    return in_digits if in_digits.denominator <= MOST_PARTS else Fraction(found)
 
 
 def with_rests(forms: Sequence[Term], trace: Trace) -> tuple[list[Term], dict[Var, Term]]:

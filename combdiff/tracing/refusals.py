@@ -79,7 +79,7 @@ _LINALG: dict[tuple[str, str], tuple[str, ...]] = {
     ("it is a whole number that jumps", "compute it outside of the program"): ("matrix_rank",),
 }
 
-_FREQUENCIES = ("NumPy makes it of a number, not of a name", "np.arange(n) / n, with n = x.shape[0]")
+_FREQUENCIES = ("NumPy makes it of a number, not of a name", "cd.arange(n) / n, with n = x.shape[0]")
 
 
 def _all_reasons() -> dict[Any, tuple[str, str]]:

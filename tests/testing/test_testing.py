@@ -147,10 +147,10 @@ def test_broken_symmetry_names_the_worst_equation() -> None:
     [
         ({"A": (2, 3)}, "x is missing; the parameters are A, x"),
         ({"A": (2, 3), "x": (3,), "y": (3,)}, "y is not a parameter; the parameters are A, x"),
-        ({"A": (2,), "x": (3,)}, "A has 1 axes, shape (2,), but Space('N', 'M') has 2"),
+        ({"A": (2,), "x": (3,)}, "A has 1 axis, shape (2,), but 2 were expected: (N, M)"),
         (
             {"A": (2, 3), "x": (4,)},
-            "axis 0 of x has size 4, but Range(size='M') stands for M = 3 here",
+            "M is 3 by axis 1 of A (shape (2, 3), expected (N, M)), but 4 by axis 0 of x (shape (4,), expected (M))",
         ),
     ],
 )
@@ -163,9 +163,9 @@ def test_messages_for_shapes(arrays: dict[str, tuple[int, ...]], message: str) -
 @pytest.mark.parametrize(
     ("space", "array", "message"),
     [
-        (Space(3), np.zeros(2), "axis 0 of x has size 2, but Range(size=3) stands for 3 here"),
-        (Space(Symmetric("B")), np.zeros(4), "axis 0 of x is symmetric about 0 but has 4 entries, an even number"),
-        (Space(Symmetric(2)), np.zeros(3), "axis 0 of x has size 1, but Symmetric(bound=2) stands for 2 here"),
+        (Space(3), np.zeros(2), "axis 0 of x (shape (2,), expected (3)) has 2 elements, but 3 were expected"),
+        (Space(Symmetric("B")), np.zeros(4), "has 4 elements, but a Symmetric axis has an odd number, 2·B + 1"),
+        (Space(Symmetric(2)), np.zeros(3), "has 3 elements, but 5 were expected"),
         (Space(2), np.zeros(2, complex), "x is complex, but Space(2) is declared with dtype float"),
         (
             HERMITIAN,
@@ -341,7 +341,7 @@ class TestCheckGrad:
             ArgumentError, match=r"A violates its declared symmetry .*: the two sides differ by up to 0.5"
         ):
             check_grad(form(), "x", x=arrays["x"], A=broken)
-        with pytest.raises(ArgumentError, match=r"axis 0 of A has size 3, but .* stands for N = 2 here"):
+        with pytest.raises(ArgumentError, match=r"N is 2 by axis 0 of x .*, but 3 by axis 0 of A"):
             check_grad(form(), "x", x=arrays["x"][:2], A=arrays["A"])
         with pytest.raises(ArgumentError, match="A is missing; the parameters are x, A"):
             check_grad(form(), "x", x=arrays["x"])

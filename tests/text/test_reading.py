@@ -564,7 +564,10 @@ def test_a_power_of_a_matrix_is_a_product() -> None:
         ("exp(-2 π i x)", "exp(-2π i x)", r"\exp(-2 \pi \mathrm{i} x)"),
         ("x^(4 π) (2 π)²", "(2π)² x^(4π)", r"(2 \pi)^{2} x^{4 \pi}"),
         ("x - π i", "x - π i", r"x - \pi \mathrm{i}"),
-        ("x + 3.2 π", "10.053096491487338 + x", "10.053096491487338 + x"),
+        ("x + 3.21 π", "10.084512418023236 + x", "10.084512418023236 + x"),
+        ("x π / 4", "π x / 4", r"\frac{\pi x}{4}"),
+        ("exp(2 π i x / 6)", "exp(π i x / 3)", r"\exp\left(\frac{\pi \mathrm{i} x}{3}\right)"),
+        ("x + π / 2", "π / 2 + x", r"\frac{\pi}{2} + x"),
     ],
 )
 def test_multiples_of_pi_are_read_and_printed(text: str, shown: str, latex: str) -> None:

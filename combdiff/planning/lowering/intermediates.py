@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from combdiff.ir import Add, Apply, Conj, Cyclic, Lambda, Let, Mul, Sum, Term, Var, free_indices, subterms
-from combdiff.planning.lowering.fourier_sums import is_wave
+from combdiff.ir import Add, Apply, Conj, Cyclic, Lambda, Let, Mul, Sum, Term, Var, free_indices, is_wave, subterms
 from combdiff.planning.lowering.running_exponentials import is_bounded_exponential
 
 

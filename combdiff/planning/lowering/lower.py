@@ -488,9 +488,8 @@ class Lowering:
         found = self._wave_sum(term)
         if found is None:
             return None
-        value, frequency = found.lowered(self.graph, self.value, self.names)
-        indices = [found.position if label is frequency else label for label in value.labels]
-        return self.factored(total(found.indices, mul(found.rest, apply(self._held(value), indices))))
+        value = found.lowered(self.graph, self.value, self.names)
+        return self.factored(total(found.indices, mul(found.rest, apply(self._held(value), value.labels))))
 
     def _held(self, value: LabelledStep) -> Var:
         """A variable of the tensor whose elements a value has at its labels."""

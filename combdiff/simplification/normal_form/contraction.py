@@ -39,6 +39,7 @@ from combdiff.ir import (
     conj,
     connected,
     dtype_of,
+    factors_of,
     function,
     is_mirror,
     mul,
@@ -47,6 +48,8 @@ from combdiff.ir import (
     size_of_axis,
     substitute,
     total,
+    with_part_outside,
+    with_real_moduli,
 )
 from combdiff.simplification.normal_form.around_axes import turned
 from combdiff.simplification.normal_form.conditions import plain_conditions, where_they_hold
@@ -98,7 +101,8 @@ class _Contracting:
     def _with_normal_parts(self, term: Term) -> Term:
         match term:
             case Sum() | Mul():
-                return self._contracted(self._joined(term, self.normal))
+                found = self._contracted(self._joined(term, self.normal))
+                return mul(*map(self._with_part_outside, factors_of(found)))
             case Conj():
                 return _conjugate(self.normal(term.body))
             case Add():
@@ -107,9 +111,21 @@ class _Contracting:
                 return read_within_a_turn(term)
             case Primitive(name="exp", arguments=(argument,)):
                 return exponential(self.normal(argument))
+            case Primitive(name="real" | "imag" as part, arguments=(argument,)):
+                return function(part, self.normal(argument))
             case Primitive(name="log", arguments=(argument,)):
                 return _logarithm(self.normal(argument))
         return term.with_children(tuple(map(self.normal, term.children)))
+
+    def _with_part_outside(self, factor: Term) -> Term:
+        """Re(Σ A b) for a Σ of Re(A b), a product of matrices, and without Re where it turns out to be real."""
+        whole = with_part_outside(factor) if isinstance(factor, Sum) else None
+        if whole is None:
+            return factor
+        found = self.normal(whole)
+        real = isinstance(found, Primitive) and found.name == "real"
+        moduli = with_real_moduli(found.children[0], inside_roots=False) if real else None
+        return found if moduli is None else self.normal(moduli)
 
     def solved(self, term: Term) -> Term:
         """The term with those networks solved that hold a δ which a Σ of theirs can take."""

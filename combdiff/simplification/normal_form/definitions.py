@@ -15,6 +15,7 @@ Invariant: the value is unchanged, the work, with equal parts computed once, is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from typing import Protocol
 
@@ -67,7 +68,7 @@ from combdiff.simplification.normal_form.denominators import (
     without_fractions_below,
 )
 from combdiff.simplification.normal_form.joined_networks import joined_networks, with_transposes_joined
-from combdiff.simplification.normal_form.lengths import length
+from combdiff.simplification.normal_form.lengths import length, occurrences
 from combdiff.simplification.normal_form.repeated_parts import with_repeated_named
 from combdiff.simplification.normal_form.shares import with_averages_apart, with_named_shares
 
@@ -164,7 +165,8 @@ def _without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) 
     before = None
     while before is not body:  # without one definition another may be short
         before = body
-        for var, value in reversed(split(body)[0]):
+        last_first = split(body)[0][::-1]
+        for var, value in sorted(last_first, key=partial(_is_read_often, body)):
             if var in matrices_in(body) or is_call(value) or is_field(value) or _is_in_an_equation(var, body):
                 continue
             better(_conjugated(body, var))
@@ -173,6 +175,11 @@ def _without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) 
             ):
                 left_out |= {var}
     return inline_single_uses(body) if several else body  # all other uses may have gone
+
+
+def _is_read_often(body: Term, binding: tuple[Var, Term]) -> bool:
+    """Whether a definition is read more than once in a program: what is not is longer by its name alone."""
+    return sum(occurrences(value, binding[0]) for value in values_of(body)) > 1
 
 
 def _price(body: Term) -> tuple[float, int]:
@@ -334,20 +341,21 @@ class _FactorsBeside(Rewriter):
 
 
 def _conjugated(body: Term, var: Var) -> Iterator[Term]:
-    """The program with the conjugate of a complex definition under its name, and Re z for Re z* where shorter."""
+    """The program with the conjugate of a complex definition, by a name of its own; Re z for Re z* where shorter."""
     bindings, result = split(body)
     value = dict(bindings).get(var, ONE)  # an earlier choice may have done without it
     parameters, inside = (value.parameters, value.body) if isinstance(value, Lambda) else ((), value)
     if dtype_of(inside) is not complex:
         return
-    replacement = {var: lambda_(parameters, conj(apply(var, parameters)))}
-    plainly = _PlainReal(var)
+    other = Names(body).fresh(Var("t", var.type))
+    replacement = {var: lambda_(parameters, conj(apply(other, parameters)))}
+    plainly = _PlainReal(other)
 
     def used(term: Term) -> Term:
         return plainly.run(put_back(term, replacement)) if var in term.free else term
 
     conjugate = one_network(lambda_(parameters, conj(inside)))
-    changed = [(bound, conjugate if bound is var else used(value)) for bound, value in bindings]
+    changed = [(other, conjugate) if bound is var else (bound, used(value)) for bound, value in bindings]
     yield let(changed, joined(result, map(used, items_of(result))))
 
 

@@ -186,7 +186,13 @@ class _ValueNumbers(Rewriter):
                 return not self._is_plain_divisor(*made.arguments)
             case Add() | Mul() | Sum():
                 return any(map(self.cancels, made.children))
-        return isinstance(made, Primitive) and made.name in UNBOUNDED
+        return isinstance(made, Primitive) and made.name in UNBOUNDED and not self._is_phase(made)
+
+    def _is_phase(self, made: Primitive) -> bool:
+        """Whether a term is exp(i x) of a real number x, whose absolute value is 1."""
+        number, *rest = self._parts(Mul, made.arguments[0])
+        imaginary = isinstance(number, Number) and not number.real
+        return made.name == "exp" and imaginary and not any(dtype_of(part) is complex for part in rest)
 
     def _is_plain_divisor(self, base: Term, exponent: Term) -> bool:
         """Whether a power is 1/a of such a number as cancels nothing, or 1/(1 + a), which is 0 where a is too large."""

@@ -28,6 +28,7 @@ from combdiff.ir import (
     add,
     factors_of,
     function,
+    half_turns,
     items_of,
     iteration_of,
     mul,
@@ -76,7 +77,7 @@ def printed_length(term: Term) -> int:
     """How many symbols a scalar term takes in index notation."""
     match term:
         case Number():
-            return 1 + (term.real < 0)
+            return 1 + (term.real < 0) + 2 * (half_turns(term.real or term.imag).denominator > 1)
         case Var():
             return 1
         case Sum():
@@ -111,13 +112,13 @@ def _sum(term: Sum) -> int:
     others = (factor for factor in factors_of(term.body) if factor not in places)
     rest = total((i for i in term.indices if i not in summed), mul(*others))
     return printed_length(rest) + sum(
-        (printed_length(form) + 1) * _uses(rest, index) for index, form, _ in places.values()
+        (printed_length(form) + 1) * occurrences(rest, index) for index, form, _ in places.values()
     )
 
 
-def _uses(term: Term, index: Var) -> int:
-    """How often an index is written in a term."""
-    return 1 if term is index else sum(_uses(child, index) for child in term.children if index in child.free)
+def occurrences(term: Term, var: Var) -> int:
+    """How often a variable is written in a term."""
+    return 1 if term is var else sum(occurrences(child, var) for child in term.children if var in child.free)
 
 
 def length_alone(term: Term) -> int:
