@@ -377,6 +377,25 @@ def test_books_and_examples_take_what_is_promised_and_hardly_less(name: str) -> 
     assert_keeps_to_the_least_limit(program, 1e160)
 
 
+TRANSFORMS = {
+    "rows": lambda z: np.fft.fft(z),
+    "columns": lambda z: np.fft.fft(z, axis=0),
+    "both": lambda z: np.fft.fft2(z),
+    "padded": lambda z: np.fft.fft(z, 2 * z.shape[1]),
+    "filtered": lambda z: np.fft.ifft2(np.fft.fft2(z) * np.tanh(z.real)).real,
+}
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("kind", [float, complex])
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_fourier_transforms_take_what_is_promised(name: str, kind: type) -> None:
+    program = program_of(TRANSFORMS[name], {"z": Space("n", "m", dtype=kind)})
+    for each in (program, cd.pullback(program)):
+        assert_takes_what_is_promised(each)
+        assert_keeps_to_the_least_limit(each)
+
+
 OVERFLOWING: Programs = {
     "potential": (
         lambda x, m: cd.tensor(lambda d: cd.sum(lambda i: cd.where(i != d, m[i] / abs(x[d] - x[i]), 0.0))),

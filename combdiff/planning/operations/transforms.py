@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from math import prod
 
 from combdiff.planning.extents import extent_form
-from combdiff.planning.operations.operation import BUFFER, Labels, Occurrence, Operation, Step
+from combdiff.planning.operations.operation import Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Words
 from combdiff.records import dataclass
 
 FLOPS = 5  # for each point and each halving, as is usual to count
+ROWS = 4  # of primes, which are done as convolutions
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,10 @@ class FourierTransform(Operation):
         return FLOPS * at.elements * max(1, (points - 1).bit_length())
 
     def workspace(self, at: Occurrence) -> int:
-        """What the axes before the last one give, and rows that are worked on, with their factors."""
+        """What one axis of several gives, real numbers as complex ones, and a row that is worked on, with its factors."""
         row = max(at.shape[axis] for axis in self.axes)
-        return (at.elements * (len(self.axes) > 1) + 4 * row + BUFFER) * at.item
+        copied = max(at.elements * (len(self.axes) > 1), 0 if at.operands[0].is_like(at.step) else at.given[0])
+        return (copied + ROWS * row) * at.item
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The library's own."""

@@ -21,12 +21,15 @@ from combdiff.ir import (
     Mul,
     Names,
     Number,
+    Primitive,
     Sum,
     SummedProduct,
     Term,
     Var,
     add,
     factors_of,
+    function,
+    is_matrix_function,
     mul,
     negate,
     remembered,
@@ -89,6 +92,8 @@ def _weight(term: Term, indices: frozenset[Var]) -> tuple[float, int]:
 
 def _taken_out(term: Term, joining: bool) -> Term:
     """A term with the common factors of each sum in it in front of that."""
+    if isinstance(term, Primitive) and not is_matrix_function(term):
+        return function(term.name, *(_taken_out(argument, joining) for argument in term.arguments))
     if not isinstance(term, Add | Mul | Sum):
         return term
     children = tuple(_taken_out(child, joining) for child in term.children)
