@@ -38,7 +38,7 @@ class FourierTransform(Operation):
         return FLOPS * at.elements * max(1, (points - 1).bit_length())
 
     def workspace(self, at: Occurrence) -> int:
-        """What one axis of several gives, real numbers as complex ones, and a row that is worked on, with its factors."""
+        """What one axis of several gives, real numbers as complex ones; a row that is worked on, with its factors."""
         row = max(at.shape[axis] for axis in self.axes)
         copied = max(at.elements * (len(self.axes) > 1), 0 if at.operands[0].is_like(at.step) else at.given[0])
         return (copied + ROWS * row) * at.item

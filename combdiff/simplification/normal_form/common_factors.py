@@ -32,7 +32,9 @@ from combdiff.ir import (
     is_matrix_function,
     mul,
     negate,
+    number_and_rest,
     remembered,
+    squared_modulus,
     subterms,
 )
 from combdiff.simplification.egraph.extraction import parts_work, volume
@@ -92,18 +94,35 @@ def _weight(term: Term, indices: frozenset[Var]) -> tuple[float, int]:
 
 def _taken_out(term: Term, joining: bool) -> Term:
     """A term with the common factors of each sum in it in front of that."""
-    if isinstance(term, Primitive) and not is_matrix_function(term):
+    if isinstance(term, Primitive) and term.name != "power" and not is_matrix_function(term):
         return function(term.name, *(_taken_out(argument, joining) for argument in term.arguments))
     if not isinstance(term, Add | Mul | Sum):
         return term
     children = tuple(_taken_out(child, joining) for child in term.children)
     if isinstance(term, Add):
+        parts = _with_parts_added(children)
+        if parts is not children:
+            return _taken_out(add(*parts), joining)
         return _of_terms(children, joined_networks if joining else lambda sum_: sum_)
     if isinstance(term, Mul):
         return _with_numbers_in_front([factor for child in children for factor in factors_of(child)])
     if isinstance(term, Sum):
         return one_sum(SummedProduct.over(term.indices, children))
     return term.with_children(children)
+
+
+def _with_parts_added(terms: Sequence[Term]) -> Sequence[Term]:
+    """Terms with Re(a + 2 b) for Re a and 2 Re b, and Im so; squares of absolute values are real as they stand."""
+    for name in ("real", "imag"):
+        found = {term: number_and_rest(term) for term in terms}
+        parts = {
+            term: mul(number, *rest.children)
+            for term, (number, rest) in found.items()
+            if isinstance(rest, Primitive) and rest.name == name and not number.imag and squared_modulus(rest) is None
+        }
+        if len(parts) > 1:
+            return [*(term for term in terms if term not in parts), function(name, add(*parts.values()))]
+    return terms
 
 
 def in_front(terms: Sequence[Term]) -> Term:
