@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backends import BACKENDS, back, convert, converted, double_precision, on, quiet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -270,6 +271,29 @@ def test_no_array_of_all_waves_is_made(name: str) -> None:
     f = program(function, **spaces)
     for each in (f, cd.simplify(f), cd.pullback(f, f.parameters[0].name)):
         assert each.cost(n=4096).peak_bytes < 64 * 4096 * 16
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("library", BACKENDS)
+def test_there_is_no_frequency_of_no_numbers(library: str) -> None:
+    f = program(lambda z: np.fft.fft(z, axis=0), z=Plane)
+    for shape in ((0, 3), (3, 0)):
+        with quiet(library):
+            assert back(f(convert(library, np.zeros(shape, complex)))).shape == shape
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("library", BACKENDS)
+@pytest.mark.parametrize("name", CASES)
+def test_other_libraries_have_the_same_values(library: str, name: str) -> None:
+    function, spaces, arrays = CASES[name]
+    f = program(function, **spaces)
+    with double_precision(), quiet(library):
+        given = converted(library, arrays.values())
+        np.testing.assert_allclose(back(on(library, f)(*given)), f(**arrays), rtol=1e-9, atol=1e-9)
+        k = f(**arrays)
+        found = back(on(library, cd.pullback(f))(*given, *converted(library, [k])))
+    np.testing.assert_allclose(found, cd.pullback(f)(*arrays.values(), k), rtol=1e-9, atol=1e-9)
 
 
 def test_float32_stays_narrow() -> None:

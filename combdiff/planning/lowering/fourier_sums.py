@@ -18,6 +18,7 @@ from math import pi
 from combdiff.ir import (
     MINUS_ONE,
     Add,
+    Domain,
     Names,
     Number,
     Range,
@@ -46,7 +47,7 @@ from combdiff.ir import (
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.running_exponentials import Lower, Read, factors_read
 from combdiff.planning.operations.transforms import FourierTransform
-from combdiff.planning.views import index_labels
+from combdiff.planning.views import domain_of, index_labels
 from combdiff.records import dataclass
 
 MOST_MORE = 2  # times as many points as numbers
@@ -63,6 +64,12 @@ class FourierSum:
     weight: Term
     rest: Term
     indices: tuple[Var, ...]
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """Those of the axes of what is transformed, and of the result."""
+        indices = dict.fromkeys((self.index, *free_indices(self.weight)))
+        return (Range(self.points), *map(domain_of, indices))
 
     def lowered(self, graph: Graph, value: Lower, names: Names) -> LabelledStep:
         """The transforms of the weights, read at the position.

@@ -58,6 +58,7 @@ from combdiff.ir import (
     Var,
     apply,
     conj,
+    extent,
     is_mark,
     is_matrix_function,
     iteration_of,
@@ -499,9 +500,11 @@ class Lowering:
         return var
 
     def _wave_sum(self, term: Term) -> FourierSum | None:
-        """A Σ as a Fourier transform."""
+        """A Σ as a Fourier transform; libraries have none of no numbers."""
         if term not in self._waves:
-            self._waves[term] = fourier_sum(term, self._open)
+            self._waves[term] = found = fourier_sum(term, self._open)
+            if found and not all(extent(domain, self.graph.sizes) for domain in found.domains):
+                self._waves[term] = None
         return self._waves[term]
 
     def _run(self, term: Term) -> RunningExponentials | None:
