@@ -86,6 +86,7 @@ def _are_conjugates(one: Term, other: Term) -> bool:
         return True
     if isinstance(one, Sum) and isinstance(other, Sum):
         alike = [index.type for index in one.indices] == [index.type for index in other.indices]
+        alike &= other.free.isdisjoint(one.indices)
         renamed = dict(zip(other.indices, one.indices, strict=False))
         return alike and _are_conjugates(one.body, substitute(other.body, renamed))
     if is_wave(one) and is_wave(other):

@@ -75,8 +75,8 @@ def _wave(exponent: Term, sign: int) -> Wave | None:
                 number = factor
             case Coordinate(form=form) if not _is_size(form):
                 forms.append(form)
-            case Primitive(name="power", arguments=(Coordinate(form=form) as size, exponent)) if (
-                exponent is MINUS_ONE and points is ONE and _is_size(form)
+            case Primitive(name="power", arguments=(Coordinate(form=form) as size, raised)) if (
+                raised is MINUS_ONE and points is ONE and _is_size(form)
             ):
                 points = size
             case _:
@@ -105,7 +105,7 @@ def transform_along(index: Var, waves: Iterable[Wave]) -> Transform | None:
     """A product of waves as one of an index and others, which tell a position modulo the number of points.
 
     There are as many points as the waves are over, or a multiple; of a number without a name, at least as many as the
-    index has values. None where the waves are no such product.
+    index has values, and at most twice as many. None where the waves are no such product.
     """
     turns, beside = list[_Turns](), list[Wave]()
     for wave in waves:
@@ -118,9 +118,9 @@ def transform_along(index: Var, waves: Iterable[Wave]) -> Transform | None:
     if period is None:
         return None
     points, size, times = period
-    told = [(turn, number * times) for turn in turns if (number := _fraction(turn, points, times)) is not None]
-    alone = [turn for turn in turns if turn not in [each for each, _ in told]]
-    position = affine((turn.form, number) for turn, number in told)
+    numbers = [(turn, _fraction(turn, points, times)) for turn in turns]
+    alone = [turn for turn, number in numbers if number is None]
+    position = affine((turn.form, number * times) for turn, number in numbers if number is not None)
     parts = affine_parts(position)[0]
     if any(turn.form.free for turn in alone) or any(isinstance(var.type, Real) for var, _ in parts):
         return None
@@ -166,7 +166,7 @@ def _period(index: Var, turns: Sequence[_Turns]) -> tuple[Term, Size, int] | Non
     if not isinstance(many, int):
         return None
     size = parts * -(-many // parts)
-    return points, size, size
+    return (points, size, size) if size <= most else None
 
 
 def _fraction(turn: _Turns, points: Term, times: int) -> Fraction | None:

@@ -244,6 +244,22 @@ def test_parsevals_theorem_is_a_gradient(function: Any, shown: str) -> None:
     assert str(cd.grad(cd.program(function))) == shown
 
 
+def test_a_wave_of_others_beside_one_of_the_index_is_none_of_its_phases() -> None:
+    """Over the real line: ∫ exp(2π i (k x − u v)) dk is no δ(x, v)."""
+    line = cd.Real()
+
+    @cd.program
+    def f(c: cd.Space(line, dtype=complex)):
+        return cd.tensor(
+            lambda x, u, v: cd.sum(lambda k: cd.exp(2j * np.pi * (k * x - u * v)), k=line) * c[x],
+            x=line,
+            u=line,
+            v=line,
+        )
+
+    assert "δ" not in str(cd.simplify(f))
+
+
 def test_a_product_of_spectra_is_no_convolution_of_more_work() -> None:
     """Σ_j x[j] y[(m − j) mod n] is shorter, and takes n² products."""
 

@@ -50,8 +50,6 @@ from combdiff.planning.operations.transforms import FourierTransform
 from combdiff.planning.views import domain_of, index_labels
 from combdiff.records import dataclass
 
-MOST_MORE = 2  # times as many points as numbers
-
 
 @dataclass(frozen=True)
 class FourierSum:
@@ -110,7 +108,8 @@ def _width(found: FourierSum) -> tuple[int, int]:
 def _along(index: Var, indices: Sequence[Var], waves: Sequence[Wave], others: Sequence[Term]) -> FourierSum | None:
     """The transform along one index."""
     transform = transform_along(index, waves)
-    if transform is None or not _may_have(transform.points, index):
+    many = number_of_values(index)
+    if transform is None or many is None or not is_at_most(many, transform.points):  # of fewer there are zeros behind
         return None
     position = transform.position
     labels = index_labels([position])
@@ -127,10 +126,3 @@ def _along(index: Var, indices: Sequence[Var], waves: Sequence[Wave], others: Se
     sign = 1 if dict(affine_parts(position)[0])[labels[0]] > 0 else -1
     left = tuple(one for one in indices if one is not index and one not in private)
     return FourierSum(index, transform.points, sign, affine([(position, sign)]), weight, mul(*rest), left)
-
-
-def _may_have(points: Size, index: Var) -> bool:
-    """Whether a transform at so many points may be one along an index: of zeros behind its numbers, if not too many."""
-    many = number_of_values(index)
-    too_many = isinstance(points, int) and isinstance(many, int) and points > MOST_MORE * many
-    return many is not None and is_at_most(many, points) and not too_many

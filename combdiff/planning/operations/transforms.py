@@ -17,7 +17,7 @@ from combdiff.planning.operations.words import Words
 from combdiff.records import dataclass
 
 FLOPS = 5  # for each point and each halving, as is usual to count
-ROWS = 4  # of primes, which are done as convolutions
+ROWS = 4  # that are held to transform one of a prime length, which is a convolution
 
 
 @dataclass(frozen=True)

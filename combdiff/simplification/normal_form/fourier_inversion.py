@@ -104,7 +104,7 @@ def _add_phase(wave: Wave, k: Var, phases: dict[Var, float]) -> bool:
     """Adds the coefficients of `i k x` in a wave to the phases; False where it has other parts."""
     waved, other = sorted((wave.one, wave.other), key=lambda form: k not in form.free)
     (steps, start), (parts, offset) = affine_parts(waved), affine_parts(other)
-    if start or offset or len(steps) != 1 or k in other.free or wave.points is not ONE:
+    if start or offset or [var for var, _ in steps] != [k] or k in other.free or wave.points is not ONE:
         return False
     for var, coefficient in parts:
         phases[var] = phases.get(var, 0.0) + float(coefficient * steps[0][1] * wave.radians)
