@@ -302,6 +302,44 @@ def bundle_spaces(cameras: int, points: int, m: int) -> Mapping[str, cd.Space]:
     }
 
 
+# --- waves -----------------------------------------------------------------------------------------------------------
+
+
+def deconvolution(np: ModuleType, sp: ModuleType, image: Any, kernel: Any, seen: Any) -> Any:
+    """An image behind a lens, whose edges are joined, with a price for rough ones."""
+    blurred = np.fft.ifft2(np.fft.fft2(image) * np.fft.fft2(kernel)).real
+    rough = ((image[1:] - image[:-1]) ** 2).sum() + ((image[:, 1:] - image[:, :-1]) ** 2).sum()
+    return ((blurred - seen) ** 2).sum() + 0.1 * rough
+
+
+def image_inputs(n: int) -> Arrays:
+    r = R(11)
+    return {"image": r.normal(size=(n, n)), "kernel": r.uniform(size=(n, n)) / n**2, "seen": r.normal(size=(n, n))}
+
+
+def image_spaces(n: int) -> Mapping[str, cd.Space]:
+    return dict.fromkeys(("image", "kernel", "seen"), cd.Space("n", "n"))
+
+
+def split_steps(np: ModuleType, sp: ModuleType, v: Any, k: Any, real: Any, imag: Any, x: Any) -> Any:
+    """How far a wave spreads in a potential, by four steps in space and in frequency."""
+    wave = real + 1j * imag
+    for _ in range(4):
+        wave = np.fft.ifft(np.exp(-0.1j * k**2) * np.fft.fft(np.exp(-0.2j * v) * wave))
+    return (x**2 * np.abs(wave) ** 2).sum()
+
+
+def wave_inputs(n: int) -> Arrays:
+    r, x = R(12), np.linspace(-10, 10, n)
+    packet = np.exp(-(x**2) / 4) / n
+    k = 2 * np.pi * np.fft.fftfreq(n, 20 / n)
+    return {"v": r.normal(size=n), "k": k, "real": packet, "imag": 0.1 * packet * x, "x": x}
+
+
+def wave_spaces(n: int) -> Mapping[str, cd.Space]:
+    return dict.fromkeys(("v", "k", "real", "imag", "x"), cd.Space("n"))
+
+
 CASES = {
     "attention": Case(
         attention,
@@ -364,6 +402,8 @@ CASES = {
         poisson_likelihood, counts_inputs, counts_spaces, ("beta",), {"n": 6, "d": 3}, {"n": 2000, "d": 50}
     ),
     "U-Net": Case(unet, unet_inputs, unet_spaces, ("w1", "w2", "w3"), {"n": 16, "c": 3}, {"n": 1024, "c": 16}),
+    "deconvolution": Case(deconvolution, image_inputs, image_spaces, ("image", "kernel"), {"n": 5}, {"n": 256}),
+    "split steps": Case(split_steps, wave_inputs, wave_spaces, ("v",), {"n": 8}, {"n": 4096}),
 }
 
 

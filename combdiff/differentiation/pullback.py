@@ -95,7 +95,7 @@ class Pulling:
             case ConstantMap():
                 return
             case Identity():
-                yield step.var, self._real_part(step.var, cotangent)
+                yield step.var, cotangent
             case Exchange():
                 yield from self._c_rule(step, cotangent)
             case Compose():
@@ -267,10 +267,19 @@ def zero(names: Names, space: Space) -> Term:
 
 
 def collect(names: Names, contributions: list[Term], space: Space) -> Term:
-    """The sum of the contributions to one cotangent."""
+    """The sum of the contributions to one cotangent: of a real one the real parts of what is complex, as one sum."""
     if not contributions:
         return zero(names, space)
-    return pointwise(names, tuple(contributions), add)
+    turned = [] if space.dtype is complex else [each for each in contributions if is_complex(each)]
+    if not turned:
+        return pointwise(names, tuple(contributions), add)
+    plain = [each for each in contributions if each not in turned]
+    return pointwise(names, (*turned, *plain), lambda *parts: _real_sum(parts[: len(turned)], parts[len(turned) :]))
+
+
+def _real_sum(turned: Sequence[Term], plain: Sequence[Term]) -> Term:
+    """Re(Σ) of complex numbers, plus real ones: the pullback of the inclusion of the reals is Re."""
+    return add(function("real", add(*turned)), *plain)
 
 
 def _bindings(body: Term) -> tuple[tuple[tuple[Var, Term], ...], Term]:

@@ -94,3 +94,32 @@ def test_numbers_stand_before_real_and_imaginary_parts() -> None:
 def test_a_short_product_beside_a_matrix_is_made_first() -> None:
     """Σ_j A[i,j] Re(a[j] b[j]) multiplies a real matrix, and no copy of it that is complex."""
     assert weighted.cost(m=1000, n=1000).peak_bytes < 200_000
+
+
+@cd.program
+def twice(x: cd.Space("n"), A: cd.Space("n", "n", dtype=complex), z: cd.Space("n", dtype=complex)):  # type: ignore[no-untyped-def,valid-type]
+    """A real vector that goes two ways among complex numbers, and one among real ones."""
+    return cd.sum(lambda i: cd.abs(A @ x - z)[i] ** 2 + cd.real(z[i] * cd.exp(1j * x[i])) + x[i] ** 2)
+
+
+def test_the_real_part_is_taken_once_of_what_arrives_at_a_real_number() -> None:
+    raw = cd.grad(twice, simplify=False)
+    assert str(raw).rpartition("d ↦")[2].count("Re(") == 1
+    given = arrays(twice, np.random.default_rng(3))
+    assert cd.testing.check_routes(twice, **given) < 2e-5
+
+
+def test_real_parts_are_added_to_one_real_part() -> None:
+    @cd.program
+    def f(A: cd.Space("n", "n", dtype=complex), b: cd.Space("n", dtype=complex), c: cd.Space("n", dtype=complex)):  # type: ignore[no-untyped-def,valid-type]
+        return cd.real(A @ b) + 2 * cd.real(A @ c)
+
+    assert str(cd.simplify(f)) == "(A, b, c) ↦ i ↦ Re(Σ_j A[i,j] (b[j] + 2 c[j]))"
+
+
+def test_sums_inside_of_functions_have_their_factors_in_front() -> None:
+    @cd.program
+    def f(a: cd.Space("n"), b: cd.Space("n"), c: cd.Space("n")):  # type: ignore[no-untyped-def,valid-type]
+        return cd.exp(a @ b + a @ c)
+
+    assert str(cd.simplify(f)) == "(a, b, c) ↦ exp(Σ_i a[i] (b[i] + c[i]))"

@@ -21,6 +21,7 @@ from typing import Any
 
 from combdiff.ir import (
     MATRIX_TABLE,
+    ONE,
     TABLE,
     TYPICAL_SIZE,
     Add,
@@ -361,12 +362,20 @@ def _array(term: Term) -> Term:
 
 @remembered
 def symbols(term: Term) -> int:
-    """How many symbols a term takes to print."""
+    """How many symbols a term takes to print; a number in Re or Im as many as in front, and one more."""
+    if isinstance(term, Primitive) and term.name in ("real", "imag"):
+        return 1 + symbols(term.arguments[0]) + 2 * holds_number(term.arguments[0])
     if isinstance(term, Sum):
         return 1 + len(term.indices) + symbols(term.body)
     if isinstance(term, Coordinate):
         return symbols(term.form)
     return 1 + sum(symbols(child) for child in term.children)
+
+
+def holds_number(argument: Term) -> bool:
+    """Whether the argument of Re or Im has a real number that may stand in front of that."""
+    number, _ = number_and_rest(argument.body if isinstance(argument, Sum) else argument)
+    return number is not ONE and not number.imag
 
 
 def cost(term: Term) -> Cost:

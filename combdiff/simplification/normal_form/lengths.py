@@ -39,6 +39,7 @@ from combdiff.ir import (
     total,
     with_moduli,
 )
+from combdiff.simplification.egraph.extraction import holds_number
 
 
 def length(body: Term) -> int:
@@ -96,6 +97,8 @@ def printed_length(term: Term) -> int:
             return printed_length(term.form)
         case Apply():
             return printed_length(term.function) + 2 + sum(map(printed_length, term.arguments))
+        case Primitive(name="real" | "imag", arguments=(argument,)):  # a number reads better in front
+            return 3 + printed_length(argument) + holds_number(argument)
         case Primitive(name="abs"):
             return 2 + printed_length(term.arguments[0])
         case Primitive(name="remainder"):
