@@ -324,8 +324,11 @@ def there_and_back(x: cd.Space("n", dtype=complex)):
     return np.sum(np.abs(np.fft.ifft(np.fft.fft(x))) ** 2)
 
 
-def in_frequency(x: Vector):
-    return np.sum(np.abs(np.fft.fft(x)) ** 2)
+def in_frequency(x: Complex):
+    transformed, n = np.fft.fft(x), x.shape[0]
+    return cd.sum(
+        lambda m: cd.sum(lambda k: cd.real(cd.exp(2j * np.pi * k * m / n) * transformed[k]), k="n") ** 2, m="n"
+    )
 
 
 def implicit(x: Vector, A: Matrix):

@@ -23,7 +23,7 @@ import numpy as np
 from combdiff.errors import DifferentiationError, UnsupportedError
 from combdiff.ir.indices import Coordinate, unequal
 from combdiff.ir.relations import OPPOSITES, SIGNS, relation
-from combdiff.ir.terms import ONE, ZERO, Mul, Number, Primitive, Term, add, conj, exact, mul, negate
+from combdiff.ir.terms import ONE, ZERO, Add, Mul, Number, Primitive, Term, add, conj, exact, mul, negate
 from combdiff.kernels import for_numpy
 from combdiff.records import dataclass
 
@@ -124,7 +124,16 @@ def function(name: str, *arguments: Term) -> Term:
                 return mul(front, function(name, rest))
             turned = ("imag", -front.imag) if name == "real" else ("real", front.imag)  # Re i z = −Im z
             return mul(Number(turned[1]), function(turned[0], rest))
+    if name in ("real", "imag") and isinstance(sum_ := arguments[0], Add) and all(map(_is_imaginary, sum_.terms)):
+        other, sign = ("imag", 1) if name == "real" else ("real", -1)  # Re(i a − i b) = Im(b − a)
+        return function(other, add(*(mul(Number(0, sign), term) for term in sum_.terms)))
     return Primitive(name, arguments)
+
+
+def _is_imaginary(term: Term) -> bool:
+    """Whether a term is an imaginary multiple, 2i z."""
+    front = term.factors[0] if isinstance(term, Mul) else term
+    return isinstance(front, Number) and not front.real and bool(front.imag)
 
 
 def _number_power(base: Number, exponent: Number) -> Term:
