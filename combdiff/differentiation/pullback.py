@@ -95,7 +95,7 @@ class Pulling:
             case ConstantMap():
                 return
             case Identity():
-                yield step.var, cotangent
+                yield step.var, cotangent if _space(step.var).order else self._real_part(step.var, cotangent)
             case Exchange():
                 yield from self._c_rule(step, cotangent)
             case Compose():
@@ -267,7 +267,10 @@ def zero(names: Names, space: Space) -> Term:
 
 
 def collect(names: Names, contributions: list[Term], space: Space) -> Term:
-    """The sum of the contributions to one cotangent: of a real one the real parts of what is complex, as one sum."""
+    """The sum of the contributions to one cotangent; of a real tensor the real part of the sum of the complex ones.
+
+    Of a number it is taken as each arrives; of a tensor a Σ of real parts would be no product of matrices.
+    """
     if not contributions:
         return zero(names, space)
     turned = [] if space.dtype is complex else [each for each in contributions if is_complex(each)]

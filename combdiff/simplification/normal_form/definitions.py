@@ -15,7 +15,6 @@ Invariant: the value is unchanged, the work, with equal parts computed once, is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import chain, islice
 from typing import Protocol
 
@@ -68,7 +67,7 @@ from combdiff.simplification.normal_form.denominators import (
     without_fractions_below,
 )
 from combdiff.simplification.normal_form.joined_networks import joined_networks, with_transposes_joined
-from combdiff.simplification.normal_form.lengths import length, occurrences
+from combdiff.simplification.normal_form.lengths import length
 from combdiff.simplification.normal_form.repeated_parts import with_repeated_named
 from combdiff.simplification.normal_form.shares import with_averages_apart, with_named_shares
 
@@ -165,8 +164,7 @@ def _without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) 
     before = None
     while before is not body:  # without one definition another may be short
         before = body
-        last_first = split(body)[0][::-1]
-        for var, value in sorted(last_first, key=partial(_is_read_often, body)):
+        for var, value in reversed(split(body)[0]):
             if var in matrices_in(body) or is_call(value) or is_field(value) or _is_in_an_equation(var, body):
                 continue
             better(_conjugated(body, var))
@@ -175,11 +173,6 @@ def _without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) 
             ):
                 left_out |= {var}
     return inline_single_uses(body) if several else body  # all other uses may have gone
-
-
-def _is_read_often(body: Term, binding: tuple[Var, Term]) -> bool:
-    """Whether a definition is read more than once in a program: what is not is longer by its name alone."""
-    return sum(occurrences(value, binding[0]) for value in values_of(body)) > 1
 
 
 def _price(body: Term) -> tuple[float, int]:

@@ -115,13 +115,13 @@ def _sum(term: Sum) -> int:
     others = (factor for factor in factors_of(term.body) if factor not in places)
     rest = total((i for i in term.indices if i not in summed), mul(*others))
     return printed_length(rest) + sum(
-        (printed_length(form) + 1) * occurrences(rest, index) for index, form, _ in places.values()
+        (printed_length(form) + 1) * _uses(rest, index) for index, form, _ in places.values()
     )
 
 
-def occurrences(term: Term, var: Var) -> int:
-    """How often a variable is written in a term."""
-    return 1 if term is var else sum(occurrences(child, var) for child in term.children if var in child.free)
+def _uses(term: Term, index: Var) -> int:
+    """How often an index is written in a term."""
+    return 1 if term is index else sum(_uses(child, index) for child in term.children if index in child.free)
 
 
 def length_alone(term: Term) -> int:
