@@ -277,12 +277,9 @@ def collect(names: Names, contributions: list[Term], space: Space) -> Term:
     if not turned:
         return pointwise(names, tuple(contributions), add)
     plain = [each for each in contributions if each not in turned]
-    return pointwise(names, (*turned, *plain), lambda *parts: _real_sum(parts[: len(turned)], parts[len(turned) :]))
-
-
-def _real_sum(turned: Sequence[Term], plain: Sequence[Term]) -> Term:
-    """Re(Σ) of complex numbers, plus real ones: the pullback of the inclusion of the reals is Re."""
-    return add(function("real", add(*turned)), *plain)
+    # The pullback of the inclusion of the reals is Re.
+    real = pointwise(names, tuple(turned), lambda *parts: function("real", add(*parts)))
+    return pointwise(names, (real, *plain), add)
 
 
 def _bindings(body: Term) -> tuple[tuple[tuple[Var, Term], ...], Term]:

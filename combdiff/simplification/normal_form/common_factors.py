@@ -113,8 +113,8 @@ def _taken_out(term: Term, joining: bool) -> Term:
 
 def _with_parts_added(terms: Sequence[Term]) -> Sequence[Term]:
     """Terms with Re(a + 2 b) for Re a and 2 Re b, and Im so; squares of absolute values are real as they stand."""
+    found = {term: number_and_rest(term) for term in terms}
     for name in ("real", "imag"):
-        found = {term: number_and_rest(term) for term in terms}
         parts = {
             term: mul(number, *rest.children)
             for term, (number, rest) in found.items()
