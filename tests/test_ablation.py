@@ -131,10 +131,6 @@ def beside_a_real(x: Vector, z: Complex):
     return cd.sum(lambda i: cd.real((z[i] + cd.conj(z[i])) * cd.exp(z[i])) * x[i])
 
 
-def multiples(x: Vector, y: Vector, z: Vector):
-    return cd.sum(lambda i: (2 * (cd.sin(x[i]) + y[i]) + 3 * (cd.sin(x[i]) + z[i]) - 5 * cd.sin(x[i])) * x[i])
-
-
 def centre(x: Vector, H: Mirrored):
     return cd.sum(lambda i: x[i] ** 2 + x[i] * cd.imag(cd.exp(H[0])))
 
@@ -160,7 +156,6 @@ LAWS: dict[str, Callable[..., Any]] = {  # by how the heading of the section beg
 ENDING: dict[str, Callable[..., Any]] = {  # without these the e-graph grows
     "empty and single": moebius,
     "like terms": moebius,
-    "a number needs no other form": multiples,
     "negated indices": centre,
 }
 LAW = re.compile(r"^\((?:rewrite|rule) .*?(?=^\(|^;|\Z)", re.MULTILINE | re.DOTALL)
@@ -272,8 +267,7 @@ def test_every_section_is_listed() -> None:
 def test_parts_of_the_schedule(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = settled(circle)
     assert step in saturation.STEP
-    for part in ("APPLIED", "SUBSTITUTED"):
-        monkeypatch.setattr(saturation, part, getattr(saturation, part).replace(step, ""))
+    monkeypatch.setattr(saturation, "STEP", saturation.STEP.replace(step, ""))
     assert len(text(saturation.simplify(raw(circle)))) > len(expected)
 
 

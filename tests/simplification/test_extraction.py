@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from elements import at
 
+import combdiff as cd
 from combdiff.ir.domains import Range, Space
 from combdiff.ir.indices import size_of_axis
 from combdiff.ir.primitives import function, power
@@ -111,11 +112,13 @@ def test_no_term_of_a_small_e_graph_is_cheaper(term: Term, steps: int) -> None:
 def looked_at_anew(factors: tuple[frozenset[Var], ...], summed: frozenset[Var]) -> float:
     """The same cost with every pair looked at before each product, every order tried of few factors."""
     others = tuple(filter(None, factors))
-    numbers = len(factors) - len(others) if len(others) > 1 else 0
+    numbers = len(factors) - len(others) if others else 0
     pool = list(dict.fromkeys(others if numbers else factors))
     work = sum(map(extraction.volume, factors)) - numbers - sum(map(extraction.volume, pool))
     try_all = len(pool) <= extraction.FEW_FACTORS
     more, least = in_every_order(pool, summed) if try_all else greedily(pool, summed)
+    if len(pool) == 1 and not work and summed:  # nothing is multiplied that would be summed on the way
+        more, least = extraction.volume(pool[0] | summed), extraction.volume(pool[0] - summed)
     return work + more + (numbers - 1 + least if numbers else 0)
 
 
@@ -169,6 +172,13 @@ def test_what_is_summed_first_makes_a_product_cheap() -> None:
     (d, e, i, j) = (Var(name, Range(10)) for name in "deij")
     factors = (frozenset((d, j, e)), frozenset((d, j, i)), frozenset((d, i)))
     assert extraction.contraction_cost(factors, frozenset((i, j))) == 2000
+
+
+def test_a_number_is_multiplied_by_a_sum_in_front_of_it_or_behind() -> None:
+    """n additions and a product: Σ_i r x[i] counts as r Σ_i x[i], of which the latter is printed."""
+    assert cost(Sum((i,), mul(r, at(x, i)))) == cost(mul(r, total((i,), at(x, i))))
+    found = cd.simplify(cd.read("x (n), y (n)\n(x, y, t) ↦ Σ_i t (x[i] - y[i])"))
+    assert str(found) == "(x, y, t) ↦ t Σ_i (x[i] - y[i])"
 
 
 def test_the_number_of_values_of_an_index_costs_less_than_a_sum_over_it() -> None:

@@ -10,7 +10,6 @@ from test_deltas import waiting
 
 import combdiff as cd
 from combdiff.ir import Add, Mul, Names, Number, Term, mul, subterms
-from combdiff.simplification.egraph import programs, saturation
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
 
@@ -55,24 +54,3 @@ def test_what_is_a_multiple_of_itself_leads_to_no_long_numbers() -> None:
         pullback = cd.pullback(sums, "z")
     point = 0.3 - 0.8j, np.array([0.5, 0.2, -0.7])
     np.testing.assert_allclose(pullback(*point, 1.0), cd.grad(sums, "z", simplify=False)(*point), rtol=1e-10)
-
-
-@pytest.mark.thorough
-def test_no_e_graph_grows_far_beyond_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight substitutions without a look at the size made 70 000 rows of these definitions, read for many seconds."""
-    sizes, look = [], saturation.Saturation._size
-
-    def noted(self: saturation.Saturation) -> int:
-        sizes.append(look(self))
-        return sizes[-1]
-
-    monkeypatch.setattr(saturation.Saturation, "_size", noted)
-
-    @cd.program
-    def f(A: cd.Space("n", "n"), x: cd.Space("n")):
-        v = cd.softmax(2 * (A @ x))
-        t = 3 * np.log(1 + v * v)
-        return np.log(np.sum(np.exp(t * t)))
-
-    cd.grad(f, "x")
-    assert programs.MOST_NODES / 2 < max(sizes) < 4 * programs.MOST_NODES

@@ -116,15 +116,17 @@ def contraction_cost(factors: tuple[Indices, ...], summed: Indices) -> float:
     """Multiplications of a pairwise contraction of factors with these indices: the best of few, a greedy one of many.
 
     Factors with the same indices are multiplied first: nothing is cheaper, and the rest of the search is over few.
-    Those that have none multiply the smallest tensor there is on the way, if there is more than one.
+    Those that have none multiply the smallest tensor there is on the way.
     """
-    if len(factors) == 1:
-        return float(volume(factors[0] | summed)) if summed else 0.0
     alike = Counter(factors)
-    numbers = alike.pop(frozenset(), 0) if len(factors) - alike[frozenset()] > 1 else 0
+    numbers = alike.pop(frozenset(), 0) if len(alike) > 1 else 0
     several = sum((count - 1) * volume(indices) for indices, count in alike.items())
-    least = _least_contraction if len(alike) <= FEW_FACTORS else _greedy_contraction
-    work, smallest = least(list(alike), summed)
+    if len(alike) == 1 and not several:
+        (only,) = alike
+        work, smallest = volume(only | summed) if summed else 0, volume(only - summed)
+    else:
+        least = _least_contraction if len(alike) <= FEW_FACTORS else _greedy_contraction
+        work, smallest = least(list(alike), summed)
     return float(several + work + (numbers - 1 + smallest if numbers else 0))
 
 

@@ -52,10 +52,8 @@ from combdiff.simplification.normal_form.contraction import normalise, without_d
 from combdiff.simplification.normal_form.expansion import with_sums_cancelled
 
 # Bounded repeats, not `saturate`: a class that contains itself (x = 1·x) can make egglog rebuild a container for ever.
-APPLIED = "(repeat 3 (run units) (repeat 2 (run facts)) (run collect)) (run laws)"
-SUBSTITUTED = "(run substitution)"
-SUBSTITUTIONS = 8
-STEP = f"(run-schedule {APPLIED} (repeat {SUBSTITUTIONS} {SUBSTITUTED}))"
+STEP = """(run-schedule
+    (repeat 3 (run units) (repeat 2 (run facts)) (run collect)) (run laws) (repeat 8 (run substitution)))"""
 
 _local = threading.local()
 
@@ -315,31 +313,12 @@ class Saturation:
         """Apply the laws until nothing changes; the budget that stopped it first, empty if none did."""
         size, growth = self._size(), 1.0
         while not (limit := self._limit(size * growth)):
-            if not self._step():
+            (ran,) = run_text(self.egraph, STEP)
+            if not ran.report.updated:  # sizes do not say so: a node may come where two classes become one
                 break
             before, size = size, self._size()
             growth = max(size / max(before, 1) - 1, 1.0)  # the laws cannot be interrupted, so the size is foreseen
         return limit
-
-    def _step(self) -> bool:
-        """What STEP does, with a look at the size after each substitution; says whether anything changed.
-
-        Eight substitutions into all members of many classes can make an e-graph a thousand times as large, and of the
-        memory that it takes then the process keeps the most.
-        """
-        updated = self._updated(APPLIED)
-        for _ in range(SUBSTITUTIONS):
-            if not self._updated(SUBSTITUTED):
-                break
-            updated = True
-            if self._limit(self._size()):
-                break
-        return updated
-
-    def _updated(self, schedule: str) -> bool:
-        """Whether a schedule changed anything. Sizes do not say so: a node may come where two classes become one."""
-        (ran,) = run_text(self.egraph, f"(run-schedule {schedule})")
-        return bool(ran.report.updated)
 
     def _size(self) -> int:
         """The number of rows of all tables."""

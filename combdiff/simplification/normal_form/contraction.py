@@ -4,6 +4,7 @@
     Σ_k δ(i + k, d)·w[k]               becomes  w[d − i]·[0 ≤ d − i < n]
     Σ_i A[a, i]·(δ(i, d) − v[i])       becomes  A[a, d] − Σ_i A[a, i]·v[i]
     δ(a, d)·x[a]·y[d]                  becomes  δ(a, d)·x[d]·y[d]
+    Σ_i A[i, j]/(x[i]·y[j])            becomes  (Σ_i A[i, j]/x[i])/y[j]
 
 Names of bound indices make these steps awkward for rewriting, so they are done on terms before, between and after the
 saturations of the e-graph: sums in a product are joined (their indices renamed apart), δ's are solved for summed
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from combdiff.ir import (
+    MINUS_ONE,
     ZERO,
     Add,
     Apply,
@@ -51,6 +53,7 @@ from combdiff.ir import (
     with_part_outside,
     with_real_moduli,
 )
+from combdiff.simplification.egraph.extraction import index_variables
 from combdiff.simplification.normal_form.around_axes import turned
 from combdiff.simplification.normal_form.conditions import plain_conditions, where_they_hold
 from combdiff.simplification.normal_form.delta_solver import can_take, on_diagonals, solve, solve_at_ends
@@ -115,6 +118,8 @@ class _Contracting:
                 return function(part, self.normal(argument))
             case Primitive(name="log", arguments=(argument,)):
                 return _logarithm(self.normal(argument))
+            case Primitive(name="power", arguments=(Mul() as base, exponent)) if exponent is MINUS_ONE:
+                return _reciprocal(self.normal(base))
         return term.with_children(tuple(map(self.normal, term.children)))
 
     def _with_part_outside(self, factor: Term) -> Term:
@@ -196,6 +201,14 @@ def _conjugate(term: Term) -> Term:
         case Primitive() if is_mirror(term):
             return term.with_children(tuple(_conjugate(child) for child in term.children))
     return conj(term)
+
+
+def _reciprocal(term: Term) -> Term:
+    """1/x; of a product of which no factor has all indices as a product of reciprocals, which are fewer numbers."""
+    indices = [index_variables(factor) for factor in factors_of(term)]
+    together = any(each == index_variables(term) for each in indices)
+    parts = [term] if together else factors_of(term)
+    return mul(*(function("power", part, MINUS_ONE) for part in parts))
 
 
 def _is_unsolved(term: Term, indices: Sequence[Var]) -> bool:

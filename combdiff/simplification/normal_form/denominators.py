@@ -94,7 +94,8 @@ def is_fraction(term: Term) -> bool:
 def without_fractions_below(term: Term, fractions: Mapping[Var, Term]) -> Term:
     """A term with the fractions below its lines turned over, those with names too: with t = 1/s, (2 t)⁻¹ is s/2.
 
-    It is no more work: a division goes for each factor that rises.
+    It is no more work: a division goes for each factor that rises. Nor are products in which named fractions cancel:
+    with t = 1/s and u = s/x, x t u is 1.
     """
     return _TurningOver(fractions).run(term)
 
@@ -105,7 +106,7 @@ class _TurningOver(Rewriter):
         self.fractions = fractions
 
     def node(self, term: Term) -> Term:
-        new = self.inside(term)
+        new = self._with_names_cancelled(self.inside(term))
         base, n = whole_power(new)
         factors = [self._written_out(factor) for factor in factors_of(base)] if n < 0 else []
         powers = [power for factor in factors for power in _whole_powers(factor)]
@@ -113,6 +114,23 @@ class _TurningOver(Rewriter):
             return new
         below = mul(*(raised(inner, m) for inner, m in powers if m > 0))
         return mul(raised(below, n), *(_raised(inner, m * n) for inner, m in powers if m < 0))
+
+    def _with_names_cancelled(self, product_: Term) -> Term:
+        """A product with the named fractions written out that share a factor with another, if fewer are left."""
+        written = {factor: self._written_out(factor) for factor in factors_of(product_)}
+        powers = {factor: _powers(value)[1] for factor, value in written.items()}
+
+        def cancels(factor: Term) -> bool:
+            others = (powers[other] for other in written if other is not factor)
+            return any(n * other.get(base, 0) < 0 for other in others for base, n in powers[factor].items())
+
+        opened = {factor for factor, value in written.items() if value is not factor and cancels(factor)}
+        if not opened:
+            return product_
+        number, left = _powers(mul(*(written[f] if f in opened else f for f in factors_of(product_))))
+        before = _powers(product_)[1]
+        fewer = sum(abs(n) for n in left.values()) < sum(abs(n) for n in before.values())
+        return mul(number, _product(left)) if fewer else product_
 
     def _written_out(self, factor: Term) -> Term:
         """A factor, by its value where it is a fraction with a name or a power of one."""
