@@ -128,15 +128,18 @@ class _TurningOver(Rewriter):
         if not opened:
             return product_
         number, left = _powers(mul(*(written[f] if f in opened else f for f in factors_of(product_))))
-        before = _powers(product_)[1]
-        fewer = sum(abs(n) for n in left.values()) < sum(abs(n) for n in before.values())
-        return mul(number, _product(left)) if fewer else product_
+        return mul(number, _product(left)) if _degree(left) < _degree(_powers(product_)[1]) else product_
 
     def _written_out(self, factor: Term) -> Term:
         """A factor, by its value where it is a fraction with a name or a power of one."""
         read, _ = whole_power(factor)
         named = read.function if isinstance(read, Apply) else read
         return put_back(factor, self.fractions) if isinstance(named, Var) else factor
+
+
+def _degree(powers: Powers) -> Exponent:
+    """How many factors a product has, above a line and below."""
+    return sum(max(n, -n) for n in powers.values())
 
 
 def with_roots_squared(term: Term) -> Term:
