@@ -471,6 +471,10 @@ def differences(x: cd.Space("n + 1")):
     return (np.diff(x) ** 4).sum()
 
 
+def partition_function(x: cd.Space("n", "n")):
+    return np.log(np.trace(cd.expm(-x)))
+
+
 NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "digits apart": (delta_solver, "taken_apart", lambda indices, factors: factors, laid_out_anew),
     "indices within windows": (delta_solver, "counted_within", lambda product, names: product, kronecker),
@@ -503,6 +507,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "common parts of results": (pipeline, "bind_common", lambda body: body, coulomb),
     "bound tensors read": (pipeline, "read_bound", lambda body: body, shifted),
     "heavy tensors of the program": (derivation, "bind_again", lambda body, origin: body, smeared),
+    "directions that commute": (pipeline, "with_commuting_blocks", lambda body: body, partition_function),
     "sums that vanish": (pipeline, "without_vanishing_sums", lambda body, settled: body, layer_norm),
     "short definitions": (pipeline, "without_short_definitions", lambda body, classes: body, fourth_power),
     "shares by name": (definitions, "with_named_shares", lambda body: iter(()), entropy),

@@ -40,7 +40,6 @@ from combdiff.ir import (
     dtype_of,
     fresh,
     function,
-    indicator,
     is_complex,
     is_linear,
     lambda_,
@@ -49,6 +48,7 @@ from combdiff.ir import (
     size_sum,
     total,
     type_of,
+    upper_blocks,
 )
 from combdiff.records import dataclass
 
@@ -236,22 +236,15 @@ class MatrixFunction:
         assert isinstance(rows, Range)
         names, twice = Names(value, change), Range(size_sum((rows.size, 2)))
         stack, (a, b) = names.indices(axes, "abc"), names.indices((twice, twice), "ij")
-        n = size_form(rows.size)
 
         def own(i: Term, j: Term) -> Term:
             return conjugate(apply(value, (*stack, j, i))) if adjoint else apply(value, (*stack, i, j))
 
-        lower = [affine([(index, 1), (n, -1)]) for index in (a, b)]
-        first, second = ([indicator(affine([(form, -1)], -1)), indicator(form)] for form in lower)
-        blocks = add(
-            mul(first[0], second[0], own(a, b)),
-            mul(first[0], second[1], apply(change, (*stack, a, lower[1]))),
-            mul(first[1], second[1], own(*lower)),
-        )
-        function_ = Primitive(self.name, (Lambda((*stack, a, b), blocks),))
+        blocks = upper_blocks((*stack, a, b), rows, own, lambda i, j: apply(change, (*stack, i, j)))
+        function_ = Primitive(self.name, (blocks,))
         outer = names.indices(axes, "abc")
         k, m = names.indices((rows, rows))
-        return Lambda((*outer, k, m), Apply(function_, (*outer, k, affine([(m, 1), (n, 1)]))))
+        return Lambda((*outer, k, m), Apply(function_, (*outer, k, affine([(m, 1), (size_form(rows.size), 1)]))))
 
     def pullback(self, value: Term, cotangent: Term) -> Term:
         if MATRIX_TABLE[self.name].primary:

@@ -101,7 +101,15 @@ from combdiff.ir.let_form import (
     uses,
     whole_calls,
 )
-from combdiff.ir.matrix_functions import MATRIX_TABLE, Point, element, is_matrix_function, is_primary, matrices_in
+from combdiff.ir.matrix_functions import (
+    MATRIX_TABLE,
+    Point,
+    element,
+    is_matrix_function,
+    is_primary,
+    matrices_in,
+    upper_blocks,
+)
 from combdiff.ir.moduli import power_of, squared_modulus, with_moduli, with_part_outside, with_real_moduli
 from combdiff.ir.outputs import items_of, joined, values_of
 from combdiff.ir.positivity import is_nonnegative, is_positive
@@ -426,6 +434,7 @@ __all__ = [
     "type_of",
     "unequal",
     "united",
+    "upper_blocks",
     "used",
     "uses",
     "values_of",

@@ -33,7 +33,7 @@ from typing import Any
 from combdiff.ir.indices import Coordinate, affine, delta, unequal
 from combdiff.ir.matrix_functions import HALF, MATRIX_TABLE, MatrixRow, Partial, Point
 from combdiff.ir.primitives import divide, function, named_operator
-from combdiff.ir.terms import MINUS_ONE, Number, Term, add, conj, mul, negate
+from combdiff.ir.terms import MINUS_ONE, ONE, Number, Term, add, conj, mul, negate
 
 Out = tuple[Term, ...]
 
@@ -332,10 +332,11 @@ PRIMARY = tuple(
         cost,
         natural=False,
         primary=True,
+        slope=slope,
     )
-    for name, domain, cost in (
-        ("expm", "everywhere", Fraction(20)),
-        ("sqrtm", "no eigenvalue on the negative real axis", Fraction(30)),
+    for name, domain, cost, slope in (
+        ("expm", "everywhere", Fraction(20), (ONE, ("expm",))),
+        ("sqrtm", "no eigenvalue on the negative real axis", Fraction(30), (HALF, ("sqrtm", "inv"))),
     )
 )
 

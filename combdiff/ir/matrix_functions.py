@@ -21,8 +21,24 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TypeVar
 
-from combdiff.ir.domains import Domain
-from combdiff.ir.terms import MINUS_ONE, Apply, Number, Primitive, Term, Var, add, conj, mul, negate, remembered, total
+from combdiff.ir.domains import Domain, Range
+from combdiff.ir.indices import affine, indicator, size_form
+from combdiff.ir.terms import (
+    MINUS_ONE,
+    ONE,
+    Apply,
+    Lambda,
+    Number,
+    Primitive,
+    Term,
+    Var,
+    add,
+    conj,
+    mul,
+    negate,
+    remembered,
+    total,
+)
 from combdiff.records import dataclass
 
 T = TypeVar("T")
@@ -67,6 +83,21 @@ def element(tensor: Term, indices: Sequence[Term]) -> Term:
     return Apply(tensor, tuple(indices)) if indices else tensor
 
 
+def upper_blocks(
+    indices: Sequence[Var], rows: Range, own: Callable[[Term, Term], Term], change: Callable[[Term, Term], Term]
+) -> Lambda:
+    """[[A, E], [0, A]] at the indices of a stack, of rows and of columns, from the elements of A and E."""
+    *_, a, b = indices
+    lower = [affine([(index, 1), (size_form(rows.size), -1)]) for index in (a, b)]
+    first, second = ([indicator(affine([(form, -1)], -1)), indicator(form)] for form in lower)
+    blocks = add(
+        mul(first[0], second[0], own(a, b)),
+        mul(first[0], second[1], change(a, lower[1])),
+        mul(first[1], second[1], own(*lower)),
+    )
+    return Lambda(tuple(indices), blocks)
+
+
 # ∂f[out]/∂X[k, m] as a term, given the point, the indices `out` of the result's matrix, k and m.
 Partial = Callable[[Point, tuple[Term, ...], Term, Term], Term]
 
@@ -78,14 +109,15 @@ class MatrixRow:
     `partial` is ∂f[out]/∂X[k, m]; `conjugate_partial` is ∂f[out]/∂X̄[k, m], None where f is holomorphic; `real_partial`
     replaces both for real matrices, when given. `result` tells which axes of the matrix each axis of the result has:
     its rows "r" and columns "c"; `square` that the matrix must be square. `hermitian` that f is one of ½(X + X†), and
-    `partial` by its elements. `natural` says that f(Xᵀ) = f(X)ᵀ and f(X*) = f(X)*. `real_valued` says that the result
-    is real for complex matrices too, `real_only` that those are refused, `whole` that it is made of whole numbers,
-    `primary` that it is one of a matrix by its eigenvalues, f(U Λ U⁻¹) = U f(Λ) U⁻¹, whose derivative is the upper
-    right block of one matrix of twice the size, whatever `partial` says. `numpy` is the expression that computes it,
-    with {0} for the matrix and {np} for the library; `joint` an expression that gives several functions of a matrix at
-    once, and which of its results this one is; `levels_of` the function of which it gives one number for results that
-    rounding cannot tell apart; `by_rows` that it is one of each row, so that a vector will do. `domain` says where the
-    derivative is valid; `cost` is the work for an n × n matrix in units of n³ multiplications.
+    `partial` by its elements. `natural` says that f(Xᵀ) = f(X)ᵀ and f(X*) = f(X)*, as for primary ones. `real_valued`
+    says that the result is real for complex matrices too, `real_only` that those are refused, `whole` that it is made
+    of whole numbers, `primary` that it is one of a matrix by its eigenvalues, f(U Λ U⁻¹) = U f(Λ) U⁻¹, whose derivative
+    is the upper right block of one matrix of twice the size, whatever `partial` says, and `slope` its derivative f′: a
+    number times functions one after the other. `numpy` is the expression that computes it, with {0} for the matrix and
+    {np} for the library; `joint` an expression that gives several functions of a matrix at once, and which of its
+    results this one is; `levels_of` the function of which it gives one number for results that rounding cannot tell
+    apart; `by_rows` that it is one of each row, so that a vector will do. `domain` says where the derivative is valid;
+    `cost` is the work for an n × n matrix in units of n³ multiplications.
     """
 
     name: str
@@ -104,6 +136,7 @@ class MatrixRow:
     real_only: bool = False
     whole: bool = False
     primary: bool = False
+    slope: tuple[Number, tuple[str, ...]] = (ONE, ())
     joint: tuple[str, int] | None = None
     levels_of: str = ""
     by_rows: bool = False
@@ -121,7 +154,7 @@ class MatrixRow:
     @property
     def kind(self) -> str:
         """What laws know it as: "number" or square "matrix" that goes with transposes and conjugates; or neither."""
-        return "" if not self.natural or not self.square else "number" if self.scalar else "matrix"
+        return "" if not (self.natural or self.primary) or not self.square else "number" if self.scalar else "matrix"
 
     def of_result(self, axes: Sequence[T]) -> tuple[T, ...]:
         """What belongs to the axes of the result, of what belongs to those of a stack of such matrices, or of rows."""

@@ -65,6 +65,7 @@ from combdiff.ir import (
     whole_tensor,
     with_symbol,
 )
+from combdiff.simplification.commuting_blocks import with_commuting_blocks
 from combdiff.simplification.divided_differences import with_divided_differences
 from combdiff.simplification.egraph.budget import current, gathered, simplifying, stopped
 from combdiff.simplification.egraph.context import Context, Known
@@ -100,6 +101,7 @@ from combdiff.status import stage, working
 
 SHARED = "equal parts computed once"
 IN_FRONT = "common factors in front, one denominator"
+COMMUTING = "derivatives of functions of a matrix in directions that commute with it"
 VANISHED = "sums that are 0 by what their names stand for"
 GIVEN = "what the steps of iterations have computed"
 COMMON = "what the results have in common computed once"
@@ -165,7 +167,7 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool, pair
         note(lambda: State(IN_FRONT, averaged_again(found)))
         return found
 
-    body = _named_in_order(saturated(body))
+    body = _named_in_order(_with_commuting_blocks(saturated(body), saturated, averaged_again))
     stage("looking for sums that vanish")
     with unrecorded(), gathered():
         found = _without_zeros(body, rules, lambda term: _written_out(saturated(term), rules, equations))
@@ -191,6 +193,15 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool, pair
     limits = " and ".join(dict.fromkeys(limit for limit, _ in stops))
     note(lambda: State(f"{WRITTEN_OUT}{f', of the forms found within {limits}' if limits else ''}", found))
     return found
+
+
+def _with_commuting_blocks(body: Term, saturated: Callable[[Term], Term], shown: Callable[[Term], Term]) -> Term:
+    """A let program with products for derivatives of functions of matrices, where these are such."""
+    found = with_commuting_blocks(body)
+    if found is body:
+        return body
+    note(lambda: State(COMMUTING, shown(found)))
+    return saturated(found)
 
 
 def _without_zeros(body: Term, rules: tuple[str, ...], settled: Callable[[Term], Term]) -> Term:
