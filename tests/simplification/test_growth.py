@@ -121,33 +121,32 @@ def arrays_for(program: cd.Program) -> dict[str, Any]:
     return random_arrays(program.parameters, np.random.default_rng(3), SIZES)
 
 
-def check_that_it_grows_linearly(work: Callable[[cd.Program], str], make: Callable[[int], cd.Program]) -> None:
-    """Twice as many steps take, and give, about twice as much."""
-    most, length = float("inf"), float("inf")
+class Linearly:
+    """Counts the calls of a task, and the text that it gives: for twice as many steps both are about twice as much."""
+
+    def __init__(self) -> None:
+        self.most = self.longest = float("inf")
+
+    def __call__(self, text_of: Callable[[], str]) -> None:
+        """Hold a task to what it took before; it is stopped where it takes more."""
+        with Calls(self.most) as calls:
+            text = text_of()
+        assert len(text) <= self.longest
+        self.most, self.longest = 2 * LINEAR * calls.count, 2 * LINEAR * len(text)
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize(("make", "wrt"), CHAINS)
+@pytest.mark.thorough
+def test_derivations_and_plans_grow_linearly(make: Callable[[int], cd.Program], wrt: str) -> None:
+    deriving, planning = Linearly(), Linearly()
     for steps in (6, 12):
         memory.forget()
         program = make(steps)
-        with Calls(most) as calls:
-            text = work(program)
-        assert len(text) <= length
-        most, length = 2 * LINEAR * calls.count, 2 * LINEAR * len(text)
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize(("make", "wrt"), CHAINS)
-@pytest.mark.thorough
-def test_calls_and_text_grow_linearly(make: Callable[[int], cd.Program], wrt: str) -> None:
-    check_that_it_grows_linearly(lambda program: str(cd.grad(program, wrt)), make)
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize(("make", "wrt"), CHAINS)
-@pytest.mark.thorough
-def test_planning_grows_linearly(make: Callable[[int], cd.Program], wrt: str) -> None:
-    def planned(gradient: cd.Program) -> str:
-        return gradient.source(**named_sizes(gradient.parameters, arrays_for(gradient)))
-
-    check_that_it_grows_linearly(planned, lambda steps: cd.grad(make(steps), wrt))
+        deriving(lambda: str(cd.grad(program, wrt)))  # noqa: B023  (called at once)
+        gradient = cd.grad(program, wrt)
+        sizes = named_sizes(gradient.parameters, arrays_for(gradient))
+        planning(lambda: gradient.source(**sizes))  # noqa: B023  (called at once)
 
 
 @pytest.mark.sample(1)
