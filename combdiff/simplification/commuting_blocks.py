@@ -115,7 +115,7 @@ class _ReadingBlocks(Rewriter):
         self.blocks: dict[Term, _UpperBlocks] = {}
 
     def definition(self, var: Var, value: Term) -> Term:
-        """A value with products in it, those in its own block E, too; what it is is kept for those that follow."""
+        """A value with products in it, those in its own block E, too; those that follow may read it."""
         value = self.run(value)
         if not isinstance(value, Lambda):
             return value
@@ -195,17 +195,17 @@ class _MadeOf:
         self.functions = functions
 
     def __call__(self, term: Term) -> bool:
-        if term is ZERO or isinstance(term, Add):
-            return all(map(self, term.children))
         held = self._held(term)
-        if held == self.own:
+        if term is ZERO or held == self.own:
             return True
-        if len(held) != 1:
-            return False
-        if isinstance(held[0], Delta):
-            return {held[0].left, held[0].right} == self.place
-        found = held[0]
-        return isinstance(found, Apply) and found.arguments == self.indices and self._is_function(found.function)
+        if isinstance(term, Add):
+            return all(map(self, term.terms))
+        match held:
+            case [Delta(left=left, right=right)]:
+                return {left, right} == self.place
+            case [Apply(function=tensor, arguments=indices)]:
+                return indices == self.indices and self._is_function(tensor)
+        return False
 
     def _held(self, term: Term) -> list[Term]:
         """The factors that are not the same for all elements."""
