@@ -155,7 +155,17 @@ from combdiff.ir.remainders import (
 )
 from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
 from combdiff.ir.rewriting import Replacing, Rewriter
-from combdiff.ir.sizes import Size, is_at_most, names_in, resized, size_of_parts, size_parts, size_sum, size_value
+from combdiff.ir.sizes import (
+    Size,
+    half_of,
+    is_at_most,
+    names_in,
+    resized,
+    size_of_parts,
+    size_parts,
+    size_sum,
+    size_value,
+)
 from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import SPECIAL_FUNCTIONS
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, for_all_indices, opened, with_symbol
@@ -334,6 +344,7 @@ __all__ = [
     "fresh",
     "from_the_end",
     "function",
+    "half_of",
     "half_turns",
     "held",
     "holds_delta",

@@ -331,7 +331,6 @@ PRIMARY = tuple(
         domain,
         cost,
         natural=False,
-        primary=True,
         slope=slope,
     )
     for name, domain, cost, slope in (

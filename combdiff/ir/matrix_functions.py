@@ -25,7 +25,6 @@ from combdiff.ir.domains import Domain, Range
 from combdiff.ir.indices import affine, indicator, size_form
 from combdiff.ir.terms import (
     MINUS_ONE,
-    ONE,
     Apply,
     Lambda,
     Number,
@@ -106,18 +105,18 @@ Partial = Callable[[Point, tuple[Term, ...], Term, Term], Term]
 class MatrixRow:
     """One matrix function.
 
-    `partial` is ∂f[out]/∂X[k, m]; `conjugate_partial` is ∂f[out]/∂X̄[k, m], None where f is holomorphic; `real_partial`
-    replaces both for real matrices, when given. `result` tells which axes of the matrix each axis of the result has:
-    its rows "r" and columns "c"; `square` that the matrix must be square. `hermitian` that f is one of ½(X + X†), and
-    `partial` by its elements. `natural` says that f(Xᵀ) = f(X)ᵀ and f(X*) = f(X)*, as for primary ones. `real_valued`
-    says that the result is real for complex matrices too, `real_only` that those are refused, `whole` that it is made
-    of whole numbers, `primary` that it is one of a matrix by its eigenvalues, f(U Λ U⁻¹) = U f(Λ) U⁻¹, whose derivative
-    is the upper right block of one matrix of twice the size, whatever `partial` says, and `slope` its derivative f′: a
-    number times functions one after the other. `numpy` is the expression that computes it, with {0} for the matrix and
-    {np} for the library; `joint` an expression that gives several functions of a matrix at once, and which of its
-    results this one is; `levels_of` the function of which it gives one number for results that rounding cannot tell
-    apart; `by_rows` that it is one of each row, so that a vector will do. `domain` says where the derivative is valid;
-    `cost` is the work for an n × n matrix in units of n³ multiplications.
+    `partial` is ∂f[out]/∂X[k, m]; `conjugate_partial` is ∂f[out]/∂X̄[k, m], None where f is holomorphic;
+    `real_partial` replaces both for real matrices, when given. `result` tells which axes of the matrix each axis of
+    the result has: its rows "r" and columns "c"; `square` that the matrix must be square. `hermitian` that f is one of
+    ½(X + X†), and `partial` by its elements. `natural` says that f(Xᵀ) = f(X)ᵀ and f(X*) = f(X)*, as for primary ones.
+    `real_valued` says that the result is real for complex matrices too, `real_only` that those are refused, `whole`
+    that it is made of whole numbers. `slope` says that it is primary, one of a matrix by its eigenvalues, f(U Λ U⁻¹) =
+    U f(Λ) U⁻¹, whose derivative is the upper right block of one matrix of twice the size, whatever `partial` says: it
+    is f′ of a number, as a multiple of functions one after the other. `numpy` is the expression that computes it, with
+    {0} for the matrix and {np} for the library; `joint` an expression that gives several functions of a matrix at
+    once, and which of its results this one is; `levels_of` the function of which it gives one number for results that
+    rounding cannot tell apart; `by_rows` that it is one of each row, so that a vector will do. `domain` says where the
+    derivative is valid; `cost` is the work for an n × n matrix in units of n³ multiplications.
     """
 
     name: str
@@ -135,8 +134,7 @@ class MatrixRow:
     real_valued: bool = False
     real_only: bool = False
     whole: bool = False
-    primary: bool = False
-    slope: tuple[Number, tuple[str, ...]] = (ONE, ())
+    slope: tuple[Number, tuple[str, ...]] | None = None
     joint: tuple[str, int] | None = None
     levels_of: str = ""
     by_rows: bool = False
@@ -150,6 +148,11 @@ class MatrixRow:
     def scalar(self) -> bool:
         """Whether the result is a number for each matrix."""
         return not self.result
+
+    @property
+    def primary(self) -> bool:
+        """Whether it is one of a matrix by its eigenvalues."""
+        return self.slope is not None
 
     @property
     def kind(self) -> str:

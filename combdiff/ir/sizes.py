@@ -97,3 +97,11 @@ def resized(size: Size, known: Mapping[str, Size]) -> Size:
     """The size with some of its names replaced by sizes."""
     names, offset = size_parts(size)
     return size_sum((offset, 1), *((known.get(name, name), value) for name, value in names.items()))
+
+
+def half_of(size: Size) -> Size | None:
+    """size // 2, None where it is no size: that of n is not known, that of 2*n + 1 is n."""
+    names, offset = size_parts(size)
+    if any(factor % 2 for factor in names.values()):
+        return None
+    return size_of_parts({name: factor // 2 for name, factor in names.items()}, offset // 2)

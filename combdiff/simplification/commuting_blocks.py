@@ -34,6 +34,7 @@ from combdiff.ir import (
     apply,
     delta,
     factors_of,
+    half_of,
     indicator,
     is_primary,
     items_of,
@@ -41,8 +42,7 @@ from combdiff.ir import (
     let,
     mul,
     size_form,
-    size_of_parts,
-    size_parts,
+    size_sum,
     split,
     subterms,
     total,
@@ -78,18 +78,23 @@ class _UpperBlocks:
         """Σ_k f′(A)[i, k] E[k, j] at indices of a stack, i and j."""
         *stack, i, j = indices
         k = Names(*indices, self.own, self.direction).fresh(Var("k", self.rows))
-        factor, functions = MATRIX_TABLE[name].slope
+        slope = MATRIX_TABLE[name].slope
+        assert slope is not None
+        factor, functions = slope
         tensor = self.tensor
         for each in functions:
             tensor = Primitive(each, (tensor,))
-        slope = Apply(tensor, (*stack, *((k, i) if self.turned else (i, k))))
-        return total((k,), mul(factor, slope, apply(self.direction, (*stack, k, j))))
+        derivative = Apply(tensor, (*stack, *((k, i) if self.turned else (i, k))))
+        return total((k,), mul(factor, derivative, apply(self.direction, (*stack, k, j))))
 
     def term(self, indices: Sequence[Var]) -> Lambda:
         """[[A, E], [0, A]]."""
         stack = indices[:-2]
-        parts = (lambda i, j, part=part: apply(part, (*stack, i, j)) for part in (self.own, self.direction))
-        return upper_blocks(indices, self.rows, *parts)
+
+        def own(i: Term, j: Term) -> Term:
+            return apply(self.own, (*stack, i, j))
+
+        return upper_blocks(indices, self.rows, own, lambda i, j: apply(self.direction, (*stack, i, j)))
 
 
 def with_commuting_blocks(body: Term) -> Term:
@@ -176,8 +181,7 @@ def _tensor(own: Term, stack: Sequence[Var], place: tuple[Var, ...], maps: Mappi
         if (tensor := whole_tensor(own, indices)) is not None:
             return tensor, turned
         for var, value in maps.items():
-            axes = [(parameter.type, index.type) for parameter, index in zip(value.parameters, indices, strict=False)]
-            same = len(value.parameters) == len(indices) and all(one == other for one, other in axes)
+            same = [parameter.type for parameter in value.parameters] == [index.type for index in indices]
             if same and normal(apply(value, indices)) is own:
                 return var, turned
     return Lambda((*stack, *place), own), False
@@ -223,10 +227,8 @@ def _half(axis: object) -> Range | None:
     """The axis of half as many elements."""
     if not isinstance(axis, Range):
         return None
-    names, offset = size_parts(axis.size)
-    if any(count % 2 for count in (*names.values(), offset)):
-        return None
-    return Range(size_of_parts({name: count // 2 for name, count in names.items()}, offset // 2))
+    half = half_of(axis.size)
+    return None if half is None or size_sum((half, 2)) != axis.size else Range(half)
 
 
 class _NearDeltas(Rewriter):

@@ -39,6 +39,7 @@ from combdiff.ir import (
     delta,
     describe,
     function,
+    half_of,
     is_at_most,
     is_complex,
     mul,
@@ -46,8 +47,6 @@ from combdiff.ir import (
     power,
     size_form,
     size_of_axis,
-    size_of_parts,
-    size_parts,
     size_sum,
     total,
 )
@@ -126,13 +125,13 @@ def _as_long(axis: Domain, size: Size) -> Domain:
 
 def _half(size: Size, name: str) -> Size:
     """size // 2. Raises UnsupportedError where it is no size."""
-    names, offset = size_parts(size)
-    if any(factor % 2 for factor in names.values()):
+    half = half_of(size)
+    if half is None:
         raise UnsupportedError(
             f"{name} at {size} points, of which it is not known whether they are an even number",
             hint='declare the axis with a number, or as twice a name: cd.Space("2*m")',
         )
-    return size_of_parts({each: factor // 2 for each, factor in names.items()}, offset // 2)
+    return half
 
 
 def _fewer(one: Size, other: Size, name: str) -> Size:
