@@ -212,8 +212,7 @@ class _Naming:
 
     def _sum(self, term: Sum, colours: Colours, depth: int) -> _SignedForm:
         leaves: dict[Key, _Leaf] = {}
-        for moved in moves(term):
-            network = _NamedNetwork(self, moved, depth)
+        for network in self._promising(term, colours, depth):
             found = network.search({**colours, **network.start()}, {})
             if found.sign == 0 or leaves.setdefault(found.key, found).sign != found.sign:
                 return _SignedForm(found.key, 0, ZERO)
@@ -221,6 +220,14 @@ class _Naming:
         outermost = depth == 0
         named = _numbered(leaf.term, self.forms.setdefault(leaf.key, len(self.forms))) if outermost else leaf.term
         return _SignedForm(leaf.key, leaf.sign, named)
+
+    def _promising(self, term: Sum, colours: Colours, depth: int) -> list[_NamedNetwork]:
+        """The networks of the changed sums that read best as far as can be told before their indices are named."""
+        networks = [_NamedNetwork(self, moved, depth) for moved in moves(term)]
+        if len(networks) == 1:
+            return networks
+        outlooks = [network.outlook({**colours, **network.start()}) for network in networks]
+        return [network for network, outlook in zip(networks, outlooks, strict=True) if outlook == min(outlooks)]
 
 
 def _subtracted(signed: list[tuple[Key, int]]) -> tuple[Any, ...]:
@@ -295,6 +302,12 @@ class _NamedNetwork:
         """Indices coloured by their domains alone."""
         kinds = sorted({repr(i.type) for i in self.indices})
         return {i: (BOUND, self.depth, kinds.index(repr(i.type))) for i in self.indices}
+
+    def outlook(self, colours: Colours) -> tuple[Any, ...]:
+        """How many indices are subtracted, and the keys, of the factors without sums, under the first colours."""
+        plain = [factor for factor in self.factors if not any(isinstance(node, Sum) for node in subterms(factor))]
+        parts = self.naming.of_factors(plain, colours, self.depth + 1)
+        return (*_subtractions(mul(*(part.term for part in parts))), [part.key for part in parts])
 
     def search(self, colours: Colours, leaves: dict[Key, _Leaf]) -> _Leaf:
         """The least naming of those that colour refinement leaves open; sign 0 for a network that is its negative.

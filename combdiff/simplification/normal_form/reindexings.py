@@ -8,6 +8,7 @@ A Symmetric index may be negated, and one that counts from 0 on may count down. 
 may be changed by any unimodular integer matrix and any shift. So the forms that read axes of that cycle can be made
 plain, as many at once as are independent: bare indices where their matrix is unimodular, otherwise its Hermite normal
 form, as in Σ_k u[2k] v[2k + 1]. Every choice of such forms gives one changed sum; of these the plainest are given.
+Indices that no form holds together, as those of three cells of a mesh, are changed each on its own.
 
 Invariant: sums that are equal up to such changes give equal sets of changed sums, up to names, where there are not
 too many to be compared.
@@ -51,18 +52,42 @@ Change = dict[Var, Term]
 
 def moves(term: Sum) -> Iterator[Sum]:
     """The plainest of the sums that a change of summation indices makes of one; itself where there is no change."""
-    around = [index for index in term.indices if _may_count_down(index, term.body)]
+    plainest = [_plainest(term.body, linked) for linked in _linked(term)]
+    if prod(map(len, plainest)) > MOST_CHANGES:
+        plainest = [changes[:1] for changes in plainest]
+    for changes in islice(product(*plainest), MOST_MOVES):
+        together = {index: form for change in changes for index, form in change.items()}
+        yield Sum(term.indices, substitute(term.body, together))
+
+
+def _linked(term: Sum) -> list[list[Var]]:
+    """The indices that may be changed, together where a form holds several: only together are they plain or not."""
+    free = [
+        index
+        for index in term.indices
+        if _may_count_down(index, term.body) or (isinstance(index.type, Cyclic) and counts_modulo(index, term.body))
+    ]
+    linked = [[index] for index in free]
+    for node in subterms(term.body):
+        if isinstance(node, Affine | Delta):
+            held = [group for group in linked if not node.free.isdisjoint(group)]
+            if len(held) > 1:
+                linked = [group for group in linked if group not in held] + [[i for group in held for i in group]]
+    return linked
+
+
+def _plainest(body: Term, indices: list[Var]) -> list[Change]:
+    """The changes of linked indices that make a sum plainest: some are counted down, and each cycle then changed."""
     cycles: dict[Cyclic, list[Var]] = {}
-    for index in term.indices:
-        if isinstance(index.type, Cyclic) and counts_modulo(index, term.body):
+    for index in indices:
+        if isinstance(index.type, Cyclic):
             cycles.setdefault(index.type, []).append(index)
-    bodies = [substitute(term.body, change) for change in _reflections(around)]
-    for cycle, indices in cycles.items():
-        most = MOST_CHANGES // len(bodies)
-        bodies = [substitute(body, change) for body in bodies for change in _changes(body, cycle, indices, most)]
-    weights = [_weight(body) for body in bodies]
-    plainest = (body for body, weight in zip(bodies, weights, strict=True) if weight == min(weights))
-    return (Sum(term.indices, body) for body in islice(plainest, MOST_MOVES))
+    found = list(_reflections([index for index in indices if not isinstance(index.type, Cyclic)]))
+    for cycle, around in cycles.items():
+        most = MOST_CHANGES // len(found)
+        found = [change | more for change in found for more in _changes(substitute(body, change), cycle, around, most)]
+    weights = [_weight(substitute(body, change)) for change in found]
+    return [change for change, weight in zip(found, weights, strict=True) if weight == min(weights)]
 
 
 def _may_count_down(index: Var, body: Term) -> bool:
