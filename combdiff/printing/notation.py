@@ -44,6 +44,7 @@ from combdiff.ir import (
     Whole,
     half_turns,
     index_form,
+    index_left,
     names_in,
     remainder_parts,
     squared_modulus,
@@ -368,7 +369,10 @@ class Layout:
             case "power":
                 return Superscript(*arguments)
             case "remainder":
-                return Modulo(*(self._indices(term.arguments, scope) if remainder_parts(term) else arguments))
+                parts = remainder_parts(term)
+                if parts and (place := index_left(*parts)) is not None:  # 1 mod 3
+                    return self.doc(place, scope)
+                return Modulo(*(self._indices(term.arguments, scope) if parts else arguments))
             case "floor_divide":
                 form, divisor = index_form(term.arguments[0], around=True), term.arguments[1]
                 if isinstance(divisor, Number) and isinstance(divisor.real, int):

@@ -533,14 +533,14 @@ def _kron(a: Any, b: Any) -> Value:
 
 
 def _cross(a: Any, b: Any, axis: int = -1) -> Value:
-    one, other = (_moveaxis(v, axis, 0) for v in (a, b))
-    for value in (one, other):
-        if rearranging.length(value.space.axes[0], "np.cross") != 3:
+    vectors = [_moveaxis(v, axis, -1) for v in (a, b)]
+    for value in vectors:
+        if rearranging.length(value.space.axes[-1], "np.cross") != 3:
             raise UnsupportedError(
                 "np.cross takes vectors of 3 elements", hint="of 2 elements it is x[0] * y[1] - x[1] * y[0]"
             )
-    parts = [one[(n + 1) % 3] * other[(n + 2) % 3] - one[(n + 2) % 3] * other[(n + 1) % 3] for n in range(3)]
-    return _stack(parts, axis)
+    (a_after, a_before), (b_after, b_before) = ([_roll(v, shift, -1) for shift in (-1, 1)] for v in vectors)
+    return _moveaxis(a_after * b_before - a_before * b_after, -1, axis)
 
 
 def _multi_dot(arrays_: Sequence[Any]) -> Value:

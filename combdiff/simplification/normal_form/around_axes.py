@@ -33,6 +33,7 @@ from combdiff.ir import (
     equal_modulo,
     exchanged,
     from_the_end,
+    index_left,
     indicator,
     number_left,
     read_forwards,
@@ -85,9 +86,11 @@ def _placed(factor: Term, indices: Sequence[Var]) -> Term:
     if isinstance(factor, Delta):
         placed = turned(factor, indices)
         found = reduced_index(placed) if isinstance(placed, Delta) else None
-        if found and found[0] not in indices and isinstance(found[2], int):
-            return indicator(affine([(found[1], 1), (found[0], -1)]), found[2])
-        return placed
+        if found is None:
+            return placed
+        if found[0] in indices or isinstance(found[2], str) or index_left(*found[1:]) is not None:  # as 1 mod 3 is 1
+            return equal_modulo(*found)
+        return indicator(affine([(found[1], 1), (found[0], -1)]), found[2])
     if isinstance(factor, Indicator) and (size := factor.modulus):
         parts, offset = affine_parts(factor.form)
         form = affine([part for part in parts if part[1] % size], offset)
