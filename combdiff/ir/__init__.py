@@ -152,6 +152,7 @@ from combdiff.ir.remainders import (
     reduced_index,
     remainder,
     remainder_parts,
+    within_a_turn,
 )
 from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
 from combdiff.ir.rewriting import Replacing, Rewriter
@@ -458,6 +459,7 @@ __all__ = [
     "with_part_outside",
     "with_real_moduli",
     "with_symbol",
+    "within_a_turn",
     "without_scipy",
     "without_shadows",
 ]

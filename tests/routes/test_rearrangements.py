@@ -133,5 +133,6 @@ def test_what_is_rolled_and_repeated_is_read_at_whole_numbers(size: Any) -> None
     x = np.arange(6.0)
     np.testing.assert_array_equal(f(x), np.repeat(np.roll(x, 1), 2))
     assert str(f).endswith(f"x[(⌊i/2⌋ - 1) mod {size}]")
-    assert "np.roll(x, 1, 0)" in f.source()
+    rolled = "np.roll(x, 1, 0)" if size == "n" else "np.concatenate((x[-1:], x[:-1]), 0)"
+    assert rolled in f.source()
     assert cd.testing.check_routes(f, x=x) == 0

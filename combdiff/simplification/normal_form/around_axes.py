@@ -47,6 +47,7 @@ from combdiff.ir import (
     subterms,
     type_of,
     unequal,
+    within_a_turn,
 )
 from combdiff.polyhedra import implied, is_inside, linear, plain_congruence, premises_of
 from combdiff.simplification.normal_form.conditions import compares_bare_indices, compares_indices
@@ -88,9 +89,11 @@ def _placed(factor: Term, indices: Sequence[Var]) -> Term:
         found = reduced_index(placed) if isinstance(placed, Delta) else None
         if found is None:
             return placed
-        if found[0] in indices or isinstance(found[2], str) or index_left(*found[1:]) is not None:  # as 1 mod 3 is 1
-            return equal_modulo(*found)
-        return indicator(affine([(found[1], 1), (found[0], -1)]), found[2])
+        index, form, size = found
+        is_place = index_left(form, size) is not None  # as 1 mod 3 is
+        if index not in indices and isinstance(size, int) and not is_place:
+            return indicator(affine([(form, 1), (index, -1)]), size)
+        return equal_modulo(*found) if is_place or within_a_turn(form, size) is not form else placed
     if isinstance(factor, Indicator) and (size := factor.modulus):
         parts, offset = affine_parts(factor.form)
         form = affine([part for part in parts if part[1] % size], offset)
