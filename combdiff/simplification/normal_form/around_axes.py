@@ -8,7 +8,7 @@ Invariant: the value of the product is unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from combdiff.ir import (
@@ -25,6 +25,7 @@ from combdiff.ir import (
     Term,
     Unequal,
     Var,
+    Whole,
     affine,
     affine_parts,
     as_integer,
@@ -41,6 +42,7 @@ from combdiff.ir import (
     relation,
     remainder,
     remainder_parts,
+    size_form,
     size_parts,
     size_sum,
     substitute,
@@ -58,8 +60,9 @@ def around_axes(product: SummedProduct) -> SummedProduct:
 
     It is the one that is given where nothing changes.
     """
-    indices = product.indices
-    factors = [_placed(f, indices) for f in product.factors]
+    rebased = _counted_from_bounds(product)
+    indices = rebased.indices
+    factors = [_placed(f, indices) for f in rebased.factors]
     for place in range(len(factors)):
         factor = factors[place]
         found = reduced_index(factor) if isinstance(factor, Delta) else None
@@ -79,6 +82,46 @@ def around_axes(product: SummedProduct) -> SummedProduct:
     return product if same else SummedProduct.over(indices, factors)
 
 
+def _counted_from_bounds(product: SummedProduct) -> SummedProduct:
+    """The product with indices that run once around an axis from their bounds on: i = k − 1 of k = 1, 2, 3 modulo 3."""
+    for index in product.indices:
+        sizes = {size for factor in product.factors if index in factor.free for size in _turned_by(factor)}
+        if not sizes or not isinstance(index.type, Range):
+            continue
+        starts, ends = _bounds(index, product.factors)
+        start, end = next(iter(starts), affine([])), next(iter(ends), affine([(size_form(index.type.size), 1)], -1))
+        count = affine([(end, 1), (start, -1)], 1)
+        size = next((size for size in sizes if size_form(size) is count and size != index.type.size), None)
+        if size is None or len(starts) > 1 or len(ends) > 1:
+            continue
+        new = Var(index.name, Range(size))
+        left = (f for f in product.factors if f not in (*starts.values(), *ends.values()))
+        factors = [substitute(factor, {index: affine([(new, 1), (start, 1)])}) for factor in left]
+        return SummedProduct.over((new if i is index else i for i in product.indices), factors)
+    return product
+
+
+def _turned_by(factor: Term) -> Iterator[Size]:
+    """The sizes modulo which a factor asks for a place."""
+    if isinstance(factor, Indicator) and factor.modulus:
+        yield factor.modulus
+    if isinstance(factor, Delta) and factor.lookup and (parts := remainder_parts(factor.lookup[1])):
+        yield parts[1]
+
+
+def _bounds(index: Var, factors: Sequence[Term]) -> tuple[dict[Term, Term], dict[Term, Term]]:
+    """The first and the last places of an index that bounds of it by sizes and numbers say, with these."""
+    starts, ends = dict[Term, Term](), dict[Term, Term]()
+    for factor in factors:
+        if isinstance(factor, Indicator) and not factor.modulus and index in factor.free:
+            coefficients = dict(affine_parts(factor.form)[0])
+            sign = coefficients.pop(index)
+            if abs(sign) == 1 and all(isinstance(var.type, Whole) for var in coefficients):
+                rest = affine([(factor.form, -sign), (index, 1)])  # what the index is not less, or not more, than
+                (starts if sign > 0 else ends)[rest] = factor
+    return starts, ends
+
+
 def _placed(factor: Term, indices: Sequence[Var]) -> Term:
     """A condition as a δ around an axis that says what a summed index is: of δ's, and of congruences on one axis.
 
@@ -88,7 +131,7 @@ def _placed(factor: Term, indices: Sequence[Var]) -> Term:
         placed = turned(factor, indices)
         found = reduced_index(placed) if isinstance(placed, Delta) else None
         if found is None:
-            return placed
+            return _plainly_placed(placed)
         index, form, size = found
         is_place = index_left(form, size) is not None  # as 1 mod 3 is
         if index not in indices and isinstance(size, int) and not is_place:
@@ -100,6 +143,15 @@ def _placed(factor: Term, indices: Sequence[Var]) -> Term:
         if all(getattr(v.type, "size", None) == size for v in form.free):
             return _solved(form, size, indices) or factor
     return factor
+
+
+def _plainly_placed(factor: Term) -> Term:
+    """δ(d, 0) for a δ((d - 1) mod 3, 2), which says at which index a place is a number; other factors as they are."""
+    around = _reduced(factor) if isinstance(factor, Delta) else None
+    if around is None or around[0].free or len(around[1].free) != 1 or isinstance(around[2], str):
+        return factor
+    place, form, size = around
+    return _solved(affine([(form, 1), (place, -1)]), size, tuple(form.free)) or factor
 
 
 def turned(factor: Delta, indices: Sequence[Var]) -> Term:

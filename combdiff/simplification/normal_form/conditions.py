@@ -4,6 +4,7 @@
     [d ≥ 2] [d ≥ 5] [d ≥ 0]        becomes   [d ≥ 5]
     [d ≢ 0] [d ≥ 0]                becomes   [d ≥ 1]
     [x ≥ y] [x < y]                becomes   0
+    δ(d + 1, 0) of d = 0, 1, …     becomes   0
 
 Invariant: the value of the product is unchanged.
 """
@@ -97,9 +98,9 @@ def plain_conditions(factors: Sequence[Term]) -> Sequence[Term]:
     if any(each.opposite in relations for each in relations):
         return [ZERO]
     conditions = [f for f in factors if isinstance(f, Indicator | Unequal) and not _on_the_real_line(f)]
-    if not conditions:
-        return factors
     equal = [f for f in factors if isinstance(f, Delta) and compares_whole_numbers(f)]
+    if not conditions and all(map(compares_bare_indices, equal)):
+        return factors
     variables = {symbol(v): v for f in (*conditions, *equal) for v in f.free}
     indicators = [f for f in conditions if isinstance(f, Indicator)]
     congruences = [c for f in indicators if f.modulus if (c := plain_congruence(f)) is not ONE]
