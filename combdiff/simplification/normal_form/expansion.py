@@ -150,12 +150,18 @@ def is_patched(term: Term) -> bool:
 
 
 def _product(factors: Iterable[Term], names: Names) -> list[Addend]:
-    opened = [
-        [(factor,)] if isinstance(factor, Add) and not holds_delta(factor) else addends(factor, names)
-        for factor in factors
-    ]
+    opened = [_factor_opened(factor, names) for factor in factors]
     joined = [mul(*(factor for part in choice for factor in part)) for choice in product(*opened)]
     return [factors_of(term) for term in joined if term is not ZERO]
+
+
+def _factor_opened(factor: Term, names: Names) -> list[Addend]:
+    """The addends of a factor, of which those that offer no δ stay one sum."""
+    if not isinstance(factor, Add):
+        return addends(factor, names)
+    rest = add(*(term for term in factor.terms if not offers_delta(term)))
+    found = [addend for term in factor.terms if offers_delta(term) for addend in addends(term, names)]
+    return found if rest is ZERO else [*found, (rest,)]
 
 
 def multiplied_out(term: Term, names: Names) -> Term:
