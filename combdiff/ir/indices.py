@@ -8,12 +8,12 @@ object; the form of an `Unequal` begins with a positive coefficient, so that i �
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import gcd, lcm
 
 from combdiff.errors import UnsupportedError
-from combdiff.ir.domains import Cyclic, Domain, Function, Real, Space, Symmetric, Whole
+from combdiff.ir.domains import Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
 from combdiff.ir.relations import Relation
 from combdiff.ir.sizes import size_parts
 from combdiff.ir.terms import ONE, ZERO, Add, Mul, Number, Term, Var, add, mul, tidy
@@ -194,6 +194,7 @@ def as_integer(form: Term, given: Mapping[Var, Term] | None = None) -> Term:
 def delta(left: Term, right: Term, domain: Domain | None = None) -> Term:
     """δ(left, right) on a domain, decided where both differ by a number. By default it is that of the indices.
 
+    One of a single index, by numbers and sizes, says what that is: δ(n, d + 1) is δ(d, n − 1), and δ(2d, 1) is 0.
     What an array holds may be none of them beside an expression of indices on a line: δ(idx[i], j + 1) has no domain.
     """
     if left is right:
@@ -204,7 +205,21 @@ def delta(left: Term, right: Term, domain: Domain | None = None) -> Term:
         size = domain.size if isinstance(domain, Cyclic) else 0
         if not parts and isinstance(size, int):
             return ZERO if (distance % size if size else distance) else ONE
+        if isinstance(domain, Range | Symmetric) and (found := _of_one_index(parts, distance)) is not None:
+            return found
     return Delta(left, right, domain)
+
+
+def _of_one_index(parts: Sequence[tuple[Var, int | Fraction]], distance: int | Fraction) -> Term | None:
+    """The δ for `form = 0` that says what the one index in a form is; None where there are several, or it is told."""
+    counted = [(var, factor) for var, factor in parts if not isinstance(var.type, Whole)]
+    if len(counted) != 1 or not isinstance(counted[0][0].type, Range | Symmetric):
+        return None
+    ((index, factor),) = counted
+    value = affine([(var, -c / Fraction(factor)) for var, c in parts if var is not index], -distance / Fraction(factor))
+    if denominator(value) == 1:
+        return Delta(index, value, index.type)  # type: ignore[arg-type]
+    return None if value.free else ZERO
 
 
 def _told_domain(left: Term, right: Term) -> Domain | None:

@@ -140,7 +140,8 @@ class Linearly:
 @pytest.mark.thorough
 def test_derivations_and_plans_grow_linearly(make: Callable[[int], cd.Program], wrt: str) -> None:
     deriving, planning = Linearly(), Linearly()
-    for steps in (6, 12):
+    fewest = 12 if make is newton_schulz else 6  # short programs, as this one of 6 steps, are weighed more closely
+    for steps in (fewest, 2 * fewest):
         memory.forget()
         program = make(steps)
         deriving(lambda: str(cd.grad(program, wrt)))  # noqa: B023  (called at once)
