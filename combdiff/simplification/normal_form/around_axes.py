@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from combdiff.ir import (
     ONE,
+    ZERO,
     Apply,
     Cyclic,
     Delta,
@@ -36,6 +37,7 @@ from combdiff.ir import (
     from_the_end,
     index_left,
     indicator,
+    mul,
     number_left,
     read_forwards,
     reduced_index,
@@ -129,6 +131,8 @@ def _placed(factor: Term, indices: Sequence[Var]) -> Term:
     """
     if isinstance(factor, Delta):
         placed = turned(factor, indices)
+        if placed is factor and (told := _told_inside(factor, indices)) is not None:
+            return told
         found = reduced_index(placed) if isinstance(placed, Delta) else None
         if found is None:
             return _plainly_placed(placed)
@@ -143,6 +147,18 @@ def _placed(factor: Term, indices: Sequence[Var]) -> Term:
         if all(getattr(v.type, "size", None) == size for v in form.free):
             return _solved(form, size, indices) or factor
     return factor
+
+
+def _told_inside(factor: Delta, indices: Sequence[Var]) -> Term | None:
+    """[1 ≤ d ≤ 3] δ(j, d mod 3) for a δ((j - 1) mod 3, d - 1) of a summed j; None for others."""
+    place, value = factor.lookup or (ZERO, ZERO)
+    parts = remainder_parts(value)
+    if parts is None or factor.domain != Range(parts[1]) or not place.free.isdisjoint(indices):
+        return None
+    form, size = parts
+    solved = _solved(affine([(form, 1), (place, -1)]), size, indices)
+    inside = (indicator(place), indicator(affine([(size_form(size), 1), (place, -1)], -1)))
+    return None if solved is None else mul(*inside, solved)
 
 
 def _plainly_placed(factor: Term) -> Term:
