@@ -12,7 +12,7 @@ Invariant: the value of the term is unchanged, and it costs no more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from combdiff.ir import (
     Add,
@@ -33,9 +33,11 @@ from combdiff.ir import (
     mul,
     negate,
     number_and_rest,
+    places_around,
     remembered,
     squared_modulus,
     subterms,
+    total,
 )
 from combdiff.simplification.egraph.extraction import parts_work, volume
 from combdiff.simplification.normal_form.canonical import canonical
@@ -103,12 +105,30 @@ def _taken_out(term: Term, joining: bool) -> Term:
         parts = _with_parts_added(children)
         if parts is not children:
             return _taken_out(add(*parts), joining)
-        return _of_terms(children, joined_networks if joining else lambda sum_: sum_)
+        return _of_terms([*map(_with_reads_apart, children)], joined_networks if joining else lambda sum_: sum_)
     if isinstance(term, Mul):
         return _with_numbers_in_front([factor for child in children for factor in factors_of(child)])
     if isinstance(term, Sum):
         return one_sum(SummedProduct.over(term.indices, children))
     return term.with_children(children)
+
+
+def _with_reads_apart(term: Term) -> Term:
+    """A product of x[(d - 1) mod n] and y[(d - 1) mod n], each a Σ of its own, for the one Σ that reads both."""
+    return mul(*(read for factor in factors_of(term) for read in _reads(factor)))
+
+
+def _reads(factor: Term) -> Iterator[Term]:
+    """What a Σ reads at places around axes alone, each by itself; other factors as they are."""
+    found = places_around(factor).items() if isinstance(factor, Sum) else ()
+    places = {index: condition for condition, (index, *_) in found}
+    if not isinstance(factor, Sum) or places.keys() != {*factor.indices}:
+        yield factor
+        return
+    for read in factors_of(factor.body):
+        if read not in places.values():
+            own = [index for index in factor.indices if index in read.free]
+            yield total(own, mul(*(places[index] for index in own), read))
 
 
 def _with_parts_added(terms: Sequence[Term]) -> Sequence[Term]:
