@@ -2,6 +2,7 @@
 
     Σ_i δ(d, (i − 1) mod n)·f(i)                     is   Σ_i δ(i, (d + 1) mod n)·f(i)
     Σ_i δ(i, (d + 1) mod n)·δ(k, (i + 2) mod n)·y[k] is   Σ_i δ(i, (d + 1) mod n)·δ(k, (d + 3) mod n)·y[k]
+    Σ_k [1 ≤ k ≤ 3]·[k ≡ d (mod 3)]·f(k)             is   Σ_i δ(i, (d − 1) mod 3)·f(i + 1)
 
 Invariant: the value of the product is unchanged.
 """

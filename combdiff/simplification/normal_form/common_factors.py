@@ -3,6 +3,7 @@
     Σ_i (X[i,a]·X[i,d]·t[i] − X[i,a]·X[i,d]·u[i])      →   Σ_i X[i,a]·X[i,d]·(t[i] − u[i])
     Σ_i A[d,i]·x[i] + Σ_j A[j,d]·x[j]                →   Σ_i (A[d,i] + A[i,d])·x[i]
     T[a,d] + δ(a, d)·V[d] + 2 δ(a, d)·g·z[d]²          →   T[a,d] + δ(a, d)·(V[d] + 2 g·z[d]²)
+    x[d]·y[(d − 1) mod n] − (x·y)[(d − 1) mod n]      →   (x[d] − x[(d − 1) mod n])·y[(d − 1) mod n]
 
 The laws expand products to free δ's, and none of them puts a sum of many terms together again; this is done once, at
 the end, on canonical forms.

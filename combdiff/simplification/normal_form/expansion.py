@@ -2,7 +2,7 @@
 
     Σ_i A[a,i]·(δ(i, d)·u[i] − u[i]·v[d])      becomes      A[a,d]·u[d]   and   −1 · v[d] · (Σ_i A[a,i]·u[i])
 
-A product is distributed over a sum only where the sum holds a δ: elsewhere a sum is a factor like any other.
+A product is distributed over the terms of a sum that offer a δ to what is around it; the others stay one sum.
 
 Invariant: the sum of the products of the addends is the term; every Σ among the factors is a connected network.
 """
