@@ -131,7 +131,7 @@ def test_elements_of_a_roll_at_its_ends() -> None:
 
 
 TURNED = {
-    "reversed, then rolled": (lambda x: np.roll(x[::-1], 1) * x**2, "x ↦ d ↦ 2 x[d] x[(-d) mod n] + x[(-d) mod n]²"),
+    "reversed, then rolled": (lambda x: np.roll(x[::-1], 1) * x**2, "x ↦ d ↦ x[(-d) mod n] (2 x[d] + x[(-d) mod n])"),
     "rolled between two reversals": (
         lambda x: np.roll(x[::-1], 1)[::-1] * x**2,
         "x ↦ d ↦ 2 x[d] x[(d + 1) mod n] + x[(d - 1) mod n]²",

@@ -54,6 +54,8 @@ from combdiff.simplification.normal_form.mixed_radix import (
     without_tiles,
 )
 
+OF_ONE_ELEMENT = (Range(1), Cyclic(1), Symmetric(0))
+
 
 def solve(product: SummedProduct, names: Names) -> SummedProduct:
     """The product with every δ solved that can be, and no condition that others imply; a factor 0 if it vanishes."""
@@ -63,9 +65,19 @@ def solve(product: SummedProduct, names: Names) -> SummedProduct:
         before = product  # that an index is taken may make of conditions a δ
         product = together(one_by_one(whole_turns(_plainly(product), names), names), names)
         product = _plainly_around(product)
-    product = counted_in_steps(counted_within(without_tiles(product), names), names)
+    product = counted_in_steps(counted_within(without_tiles(_at_only_places(product)), names), names)
     product = as_one(product, names)
     return SummedProduct(product.indices, tuple(plain_conditions(product.factors)))
+
+
+def _at_only_places(product: SummedProduct) -> SummedProduct:
+    """The product with 0 for the indices of axes of one element, where a δ that is left asks for these."""
+    asked = {var for factor in product.factors if isinstance(factor, Delta) for var in factor.free}
+    only = {index: affine([]) for index in product.indices if index in asked and index.type in OF_ONE_ELEMENT}
+    if not only:
+        return product
+    left = (index for index in product.indices if index not in only)
+    return SummedProduct.over(left, (substitute(factor, only) for factor in product.factors))
 
 
 def solve_at_ends(product: SummedProduct, names: Names) -> SummedProduct:
