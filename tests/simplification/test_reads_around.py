@@ -81,6 +81,25 @@ def test_gradients_read_as_by_hand(definition: Any, lines: int, unseen: str) -> 
             assert check_grad(f, name, **arrays) < 1e-6
 
 
+@pytest.mark.parametrize(("size", "first", "last"), [(4, 1, 3), (4, 0, 2), (2, -1, 1), (2, 0, 2), (5, 1, 3), (3, 0, 2)])
+def test_bounds_that_lie_outside_of_an_axis_add_no_places_to_it(size: int, first: int, last: int) -> None:
+    @cd.program
+    def f(x: cd.Space(size), y: cd.Space(3)):
+        def element(d: Any, k: Any) -> Any:
+            inside = (k >= first) & (k <= last) & ((d - k) % 3 == 0)
+            return cd.where(inside, x[k] ** 2 * y[d], 0)
+
+        return cd.sum(lambda d, k: element(d, k))
+
+    x, y = RNG.normal(size=size), RNG.normal(size=3)
+    expected = sum(x[k] ** 2 * y[k % 3] for k in range(size) if first <= k <= last)
+    assert f(x, y) == pytest.approx(expected)
+    for each in (cd.simplify(f), cd.grad(f, wrt="y"), cd.grad(f, wrt="x")):
+        check_routes(each, x=x, y=y)
+    assert cd.simplify(f)(x, y) == pytest.approx(expected)
+    assert check_grad(f, "y", x=x, y=y) < 1e-6
+
+
 @pytest.mark.parametrize("size", [3, "n"])
 def test_a_delta_that_holds_nowhere_is_dropped(size: Any) -> None:
     @cd.program

@@ -95,13 +95,19 @@ def _counted_from_bounds(product: SummedProduct) -> SummedProduct:
         start, end = next(iter(starts), affine([])), next(iter(ends), affine([(size_form(index.type.size), 1)], -1))
         count = affine([(end, 1), (start, -1)], 1)
         size = next((size for size in sizes if size_form(size) is count and size != index.type.size), None)
-        if size is None or len(starts) > 1 or len(ends) > 1:
+        beyond = affine([(size_form(index.type.size), 1), (end, -1)], -1)
+        if size is None or len(starts) > 1 or len(ends) > 1 or not (_is_natural(start) and _is_natural(beyond)):
             continue
         new = Var(index.name, Range(size))
         left = (f for f in product.factors if f not in (*starts.values(), *ends.values()))
         factors = [substitute(factor, {index: affine([(new, 1), (start, 1)])}) for factor in left]
         return SummedProduct.over((new if i is index else i for i in product.indices), factors)
     return product
+
+
+def _is_natural(form: Term) -> bool:
+    """Whether a form of sizes is not negative, whatever these are."""
+    return implied(linear(form), premises_of(form.free))
 
 
 def _turned_by(factor: Term) -> Iterator[Size]:
