@@ -211,7 +211,7 @@ def delta(left: Term, right: Term, domain: Domain | None = None) -> Term:
 
 
 def _of_one_index(parts: Sequence[tuple[Var, int | Fraction]], distance: int | Fraction) -> Term | None:
-    """The δ for `form = 0` that says what the one index in a form is; None where there are several, or it is told."""
+    """The δ for `form = 0` that says what the one index in a form is; None where several are, or none may be."""
     counted = [(var, factor) for var, factor in parts if not isinstance(var.type, Whole)]
     if len(counted) != 1 or not isinstance(counted[0][0].type, Range | Symmetric):
         return None

@@ -142,7 +142,7 @@ def _placed(factor: Term, indices: Sequence[Var]) -> Term:
             return told
         found = reduced_index(placed) if isinstance(placed, Delta) else None
         if found is None:
-            return _plainly_placed(placed)
+            return placed
         index, form, size = found
         is_place = index_left(form, size) is not None  # as 1 mod 3 is
         if index not in indices and isinstance(size, int) and not is_place:
@@ -157,24 +157,19 @@ def _placed(factor: Term, indices: Sequence[Var]) -> Term:
 
 
 def _told_inside(factor: Delta, indices: Sequence[Var]) -> Term | None:
-    """[1 ≤ d ≤ 3] δ(j, d mod 3) for a δ((j - 1) mod 3, d - 1) of a summed j; None for others."""
+    """[1 ≤ d ≤ 3] δ(j, d mod 3) for a δ((j - 1) mod 3, d - 1) of a summed j, and δ(d, 0) for a δ((d - 1) mod 3, 2).
+
+    Where the place is a number the one index in the form is told by it, summed or not; None for other δ's.
+    """
     place, value = factor.lookup or (ZERO, ZERO)
     parts = remainder_parts(value)
     if parts is None or factor.domain != Range(parts[1]) or not place.free.isdisjoint(indices):
         return None
     form, size = parts
-    solved = _solved(affine([(form, 1), (place, -1)]), size, indices)
+    is_number = not place.free and isinstance(size, int) and len(form.free) == 1
+    solved = _solved(affine([(form, 1), (place, -1)]), size, tuple(form.free) if is_number else indices)
     inside = (indicator(place), indicator(affine([(size_form(size), 1), (place, -1)], -1)))
     return None if solved is None else mul(*inside, solved)
-
-
-def _plainly_placed(factor: Term) -> Term:
-    """δ(d, 0) for a δ((d - 1) mod 3, 2), which says at which index a place is a number; other factors as they are."""
-    around = _reduced(factor) if isinstance(factor, Delta) else None
-    if around is None or around[0].free or len(around[1].free) != 1 or isinstance(around[2], str):
-        return factor
-    place, form, size = around
-    return _solved(affine([(form, 1), (place, -1)]), size, tuple(form.free)) or factor
 
 
 def turned(factor: Delta, indices: Sequence[Var]) -> Term:

@@ -227,7 +227,8 @@ class _Naming:
         if len(networks) == 1:
             return networks
         outlooks = [network.outlook({**colours, **network.start()}) for network in networks]
-        return [network for network, outlook in zip(networks, outlooks, strict=True) if outlook == min(outlooks)]
+        best = min(outlooks)
+        return [network for network, outlook in zip(networks, outlooks, strict=True) if outlook == best]
 
 
 def _subtracted(signed: list[tuple[Key, int]]) -> tuple[Any, ...]:

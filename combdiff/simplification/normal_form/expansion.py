@@ -159,8 +159,9 @@ def _factor_opened(factor: Term, names: Names) -> list[Addend]:
     """The addends of a factor, of which those that offer no δ stay one sum."""
     if not isinstance(factor, Add):
         return addends(factor, names)
-    rest = add(*(term for term in factor.terms if not offers_delta(term)))
-    found = [addend for term in factor.terms if offers_delta(term) for addend in addends(term, names)]
+    offering = [term for term in factor.terms if offers_delta(term)]
+    rest = add(*(term for term in factor.terms if term not in offering))
+    found = [addend for term in offering for addend in addends(term, names)]
     return found if rest is ZERO else [*found, (rest,)]
 
 

@@ -37,7 +37,7 @@ from combdiff.ir import (
     affine,
     affine_parts,
     counts_modulo,
-    size_form,
+    from_the_end,
     substitute,
     subterms,
     type_of,
@@ -87,7 +87,8 @@ def _plainest(body: Term, indices: list[Var]) -> list[Change]:
         most = MOST_CHANGES // len(found)
         found = [change | more for change in found for more in _changes(substitute(body, change), cycle, around, most)]
     weights = [_weight(substitute(body, change)) for change in found]
-    return [change for change, weight in zip(found, weights, strict=True) if weight == min(weights)]
+    least = min(weights)
+    return [change for change, weight in zip(found, weights, strict=True) if weight == least]
 
 
 def _may_count_down(index: Var, body: Term) -> bool:
@@ -100,9 +101,7 @@ def _may_count_down(index: Var, body: Term) -> bool:
 
 def _reflected(index: Var) -> Term:
     """The index counted from the last to the first of its domain."""
-    if isinstance(index.type, Range):
-        return affine([(size_form(index.type.size), 1), (index, -1)], -1)
-    return affine([(index, -1)])
+    return from_the_end(index) if isinstance(index.type, Range) else affine([(index, -1)])
 
 
 def _reflections(indices: list[Var]) -> Iterator[Change]:
