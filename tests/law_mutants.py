@@ -95,7 +95,7 @@ MISTAKES = [
     ("conjugate of a multiple of a matrix", "(neg b)", "b"),
     ("transpose of a product", "(MatMul (Transposed n) (Transposed m))", "(MatMul (Transposed m) (Transposed n))"),
     ("an element of a conjugate", "(Conj (At m v))", "(At m v)"),
-    ("an element of a real matrix", "(real-tensor m)", ""),
+    ("an element of a real tensor", "(real-tensor m)", ""),
     ("inverse of a multiple", "(neg (/ b n))", "(/ b n)"),
     ("inverse of a number times a matrix", "(Num (neg $one) $zero)", "(Num $one $zero)"),
     ("conjugate of a number times a matrix", "(Conj x)", "x"),

@@ -48,7 +48,7 @@ CANONICAL = "canonical form: names of indices, signs, equal terms"
 CHOSEN = "the cheapest form met"
 NAMED = "heavy tensors of the program bound again"
 READABLE = "names for readers"
-_NUMBERED = re.compile(r"\b([^\W\d]\w*)\.\d+(?=: | is real)")  # a binding in the law of a symmetry: t.2: t[i,j] = …
+_NUMBERED = re.compile(r"\b([^\W\d]\w*)\.\d+(?=: )")  # a binding in the law of a symmetry: t.2: t[i,j] = …
 
 
 @dataclass(frozen=True)

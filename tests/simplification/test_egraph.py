@@ -204,6 +204,8 @@ EXAMPLES: Mapping[str, Term] = {
     "conjugate of a product": conj(mul(c, v)),
     "conjugate of a sum": conj(add(c, v)),
     "conjugate of Σ": conj(total((i,), at(z, i))),
+    "an element of a real tensor": Conj(mul(c, at(x, d))),
+    "an opaque part is real": total((i,), Conj(mul(c, at(ARRAY, d)))),
     "δ is real": conj(Delta(d, e, Range("n"))),
     "[i ≠ 0] is real": conj(unequal(affine([(d, 1), (e, -1)]))),
     "an indicator is real": conj(indicator(affine([(d, 1), (e, -1)]))),

@@ -15,7 +15,7 @@ from combdiff.simplification.egraph import saturation
 from combdiff.simplification.egraph.encoding import Codec
 from combdiff.simplification.egraph.extraction import price
 from combdiff.simplification.egraph.saturation import STEP, apart, session, unsaturated
-from combdiff.simplification.egraph.settled import functions_in, is_settled, multiplied
+from combdiff.simplification.egraph.settled import is_settled, multiplied, words_in
 from combdiff.simplification.laws.reach import reached
 from combdiff.simplification.laws.syntax import law_names, trusted
 
@@ -60,7 +60,7 @@ def test_a_law_that_is_left_out_finds_no_match() -> None:
     """All laws are applied to each term, and those that fire are among those that were to be reached."""
     every = sum(len(law_names(file.commands)) for file in load())
     for term in met():
-        laws = reached(load(), functions_in(term)).names
+        laws = reached(load(), words_in(term)).names
         assert len(laws) < every
         codec = Codec()
         with session(()) as egraph:
@@ -83,23 +83,28 @@ def test_files_of_users_are_asked_of_every_term(tmp_path: Any) -> None:
     assert {"x is real", "sin² + cos² = 1"} <= reached(files, frozenset()).names
 
 
-def test_an_egraph_with_few_more_laws_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_egraph_with_more_laws_serves_until_too_many_of_them_were_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(saturation, "_local", type(saturation._local)())
-    powers, none = frozenset({"power"}), frozenset[str]()
-    larger = saturation._base_egraph(load(), powers)
-    assert saturation._base_egraph(load(), none) is larger
-    assert saturation._base_egraph(load(), powers | {"exp", "log", "sin", "cos", "inv", "det"}) is not larger
+    many, few = frozenset({"power", "exp", "Conj", "Delta"}), frozenset({"power"})
+    larger = saturation._base_egraph(load(), many)
+    laws = [len(reached(load(), words).names) for words in (many, few)]
+    uses = int(saturation.MOST_IDLE * laws[1] / (laws[0] - laws[1]))
+    assert uses > 3
+    served = [saturation._base_egraph(load(), few) for _ in range(uses + 2)]
+    assert served[:uses] == [larger] * uses
+    assert larger not in served[uses:]
+    assert served[uses] is served[uses + 1]
 
 
 def test_an_egraph_with_the_laws_of_two_takes_the_place_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that has many laws more than some terms ask for is made beside that of few: it would be slow for them."""
     monkeypatch.setattr(saturation, "_local", type(saturation._local)())
     first, second, large = frozenset({"exp"}), frozenset({"abs"}), frozenset({"power", "log", "inv", "det", "maximum"})
-    made = {saturation._base_egraph(load(), functions) for functions in (first, second, large)}
+    made = {saturation._base_egraph(load(), words) for words in (first, second, large)}
     both, many = saturation._local.egraphs
-    assert [both.functions, many.functions] == [first | second, large]
+    assert [both.words, many.words] == [first | second, large]
     assert made > {both.egraph, many.egraph}
-    served = [saturation._base_egraph(load(), functions) for functions in (first, second, frozenset(), large)]
+    served = [saturation._base_egraph(load(), words) for words in (first, second, frozenset(), large)]
     assert served == [both.egraph] * 3 + [many.egraph]
 
 
@@ -111,3 +116,11 @@ def test_an_egraph_for_what_is_foreseen_is_made_at_once(monkeypatch: pytest.Monk
         assert saturation._base_egraph(load(), frozenset({"power"})) is made
         assert saturation._base_egraph(load(), rare) is not made
     assert not saturation._local.foreseen
+
+
+def test_what_is_not_in_terms_brings_no_laws_along() -> None:
+    plain, starred, solved = (reached(load(), frozenset({"exp", *more})).names for more in ((), ("Conj",), ("Delta",)))
+    assert {"conjugate twice", "f(z*) = f(z)*", "an element of a real tensor"} <= starred - plain
+    assert {"δ meets Σ", "replace in a product", "an indicator squared"} <= solved - plain
+    assert "Re of a real" not in starred | solved
+    assert "Re of a real" in reached(load(), frozenset({"real"})).names

@@ -211,7 +211,7 @@ class Codec:
     # --- the laws of the tensors that occur ------------------------------------------------------------------------
 
     def tensor_laws(self) -> str:
-        """One rewrite per symmetry generator of each tensor met, and reality of what is real.
+        """One rewrite per symmetry generator of each tensor met, and what the laws may ask of it: whether it is real.
 
         Symmetries that change the sign are no laws, as −1 in each class would double it: canonical names take them up.
         """
@@ -222,9 +222,7 @@ class Codec:
         laws += [fact for found in self.matrices.values() for fact in found]
         for name, (_, term) in self.opaque.items():
             if dtype_of(term) is not complex:
-                laws.append(
-                    f'(rewrite (Conj (Opaque "{name}" v)) (Opaque "{name}" v) :ruleset laws :name "{name} is real")'
-                )
+                laws.append(f'(real-valued "{name}")')
         return "\n".join(laws)
 
     # --- reading ---------------------------------------------------------------------------------------------------
@@ -249,8 +247,6 @@ def _float(value: float) -> str:
 def _laws_of(name: str, tensor: Term) -> Iterable[str]:
     assert isinstance(tensor, Var)
     assert isinstance(tensor.type, Space)
-    if tensor.type.dtype is not complex:
-        yield f'(rewrite (Conj (At (T "{name}") v)) (At (T "{name}") v) :ruleset laws :name "{name} is real")'
     for action in tensor.type.generators:
         if action.sign < 0:
             continue
@@ -265,6 +261,8 @@ def _facts_of(name: str, tensor: Term) -> Iterable[str]:
     assert isinstance(tensor, Var)
     assert isinstance(tensor.type, Space)
     yield f'(tensor "{name}" {tensor.type.order} "{tensor.type.dtype.__name__}")'
+    if tensor.type.dtype is not complex:
+        yield f'(real-tensor (T "{name}"))'
     for n, axis in enumerate(tensor.type.axes):
         yield f'(axis "{name}" {n} "{domain_key(axis)}")'
     for action in tensor.type.group:

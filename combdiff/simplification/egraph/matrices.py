@@ -41,8 +41,6 @@ def facts(var: Var, name: str, known: Known, write: Write, write_number: Write) 
     """What is known of a variable, called `name`, that a matrix function is a function of, or a part of it is."""
     space = var.type
     assert isinstance(space, Space)
-    if space.dtype is not complex:
-        yield f"(real-tensor {name})"
     if space.order > 1 and space.axes[-1] == space.axes[-2]:
         yield f"(square {name})"
         yield f'(square-over {name} "{domain_key(space.axes[-1])}")'

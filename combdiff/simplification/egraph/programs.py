@@ -127,7 +127,7 @@ class ProgramClasses:
             if value.root is not None and value.body.free.issuperset(value.parameters) and value.goes_around()
         ]  # beside t[d, e] = x[d] in its class, t[d, e] would bring an e along that nothing binds
         context = Context(self.known)
-        with session(self.rules, terms, context) as egraph:
+        with session(self.rules, terms, context, defined=bool(definitions)) as egraph:
             budget = replace(current(), nodes=min(current().nodes, MOST_NODES))
             saturation = Saturation(egraph, terms, budget, context, definitions)
             for value, form in zip(self.values, self._written_out(), strict=True):

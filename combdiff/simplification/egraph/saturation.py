@@ -43,9 +43,9 @@ from combdiff.simplification.egraph.context import NOTHING, Context
 from combdiff.simplification.egraph.encoding import Codec, function_facts
 from combdiff.simplification.egraph.extraction import Classes, Extractor, ordered, price, read, with_real_arguments
 from combdiff.simplification.egraph.provenance import Found, note
-from combdiff.simplification.egraph.settled import functions_in
+from combdiff.simplification.egraph.settled import words_in
 from combdiff.simplification.laws.loading import RuleFile, load, run_laws
-from combdiff.simplification.laws.reach import FRACTIONAL, ReachedLaws, reached
+from combdiff.simplification.laws.reach import FRACTIONAL, PARTS, ReachedLaws, reached
 from combdiff.simplification.laws.syntax import run_text
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise, without_deltas_and_ends
@@ -60,20 +60,21 @@ _local = threading.local()
 
 MOST_EGRAPHS = 6  # that a thread keeps, of some megabytes each: those of other choices of laws are made again
 MOST_USES = 1000  # of an e-graph: it keeps about a kilobyte of what was pushed and popped each time
-MOST_IDLE = 1.6  # laws in an e-graph that is there, for one that a term asks for, up to which no other is made
+MOST_MORE = 1.6  # laws of two e-graphs in one, for each law of either, up to which it takes the place of one
+MOST_IDLE = 10  # laws copied and searched for nothing, for each law of an e-graph without them, until that is made
 
 
 @dataclass(frozen=True)
 class _Base:
-    """An e-graph with the laws of some files that hold of terms with these functions."""
+    """An e-graph with the laws of some files that hold of terms with these functions and parts."""
 
     files: tuple[RuleFile, ...]
     table: tuple[str, ...]
-    functions: frozenset[str]
+    words: frozenset[str]
 
     @cached_property
     def laws(self) -> ReachedLaws:
-        return reached(self.files, self.functions)
+        return reached(self.files, self.words)
 
     @cached_property
     def egraph(self) -> Any:
@@ -83,38 +84,57 @@ class _Base:
         return made
 
     def serves(self, other: _Base) -> bool:
-        """Whether terms of another e-graph find their laws in this one, and few besides."""
-        return other.laws.names <= self.laws.names and len(self.laws.names) <= MOST_IDLE * len(other.laws.names)
+        """Whether terms of another e-graph find their laws in this one."""
+        return self.laws.names >= other.laws.names and (self.files, self.table) == (other.files, other.table)
 
     def joined(self, other: _Base) -> _Base:
-        return _Base(self.files, self.table, self.functions | other.functions)
+        return _Base(self.files, self.table, self.words | other.words)
 
 
-def _base_egraph(files: tuple[RuleFile, ...], functions: frozenset[str]) -> Any:
-    """An e-graph with the laws that hold of terms with these functions, and perhaps with some that find nothing.
+@dataclass
+class _Uses:
+    """How often an e-graph was used, and for how many laws that it would not have needed."""
 
-    Each is made once per thread, and again when it was used often; callers push and pop. One with the laws of two
-    takes the place of the first where it serves both; what is `foreseen` counts as the first.
+    count: int = 0
+    idle: int = 0
+
+
+def _base_egraph(files: tuple[RuleFile, ...], words: frozenset[str]) -> Any:
+    """An e-graph with the laws that hold of terms with these functions and parts, and perhaps some that find nothing.
+
+    Each is made once per thread, and again when it was used often; callers push and pop. One is made for terms that
+    another serves once so many laws of that one have been idle that to make it would have taken less time.
     """
-    cache: OrderedDict[_Base, int] = _local.__dict__.setdefault("egraphs", OrderedDict())
-    wanted = _Base(files, tuple(TABLE), functions)
-    like = [base for base in cache if (base.files, base.table) == (files, wanted.table)]
-    found = min((base for base in like if base.serves(wanted)), key=lambda base: len(base.laws.names), default=None)
+    cache: OrderedDict[_Base, _Uses] = _local.__dict__.setdefault("egraphs", OrderedDict())
+    wanted = _Base(files, tuple(TABLE), words)
+    found = min((base for base in cache if base.serves(wanted)), key=lambda base: len(base.laws.names), default=None)
     if found is None:
-        whole = _Base(files, wanted.table, functions | _local.__dict__.get("foreseen", frozenset()))
-        found = wanted = whole if whole.serves(wanted) else wanted
-        both = [(base, base.joined(wanted)) for base in like]
-        near = [(base, joined) for base, joined in both if joined.serves(base) and joined.serves(wanted)]
-        if near:
-            replaced, found = min(near, key=lambda pair: len(pair[1].laws.names))
-            del cache[replaced]
-        cache[found] = 0
+        found = _made_for(
+            wanted.joined(_Base(files, wanted.table, _local.__dict__.get("foreseen", frozenset()))), cache
+        )
+    else:
+        cache[found].idle += len(found.laws.names) - len(wanted.laws.names)
+        if cache[found].idle > MOST_IDLE * len(wanted.laws.names):
+            cache[found].idle, found = 0, wanted
+    uses, egraph = cache.pop(found, _Uses()), found.egraph
+    uses.count += 1
+    if uses.count < MOST_USES:
+        cache[found] = uses
         if len(cache) > MOST_EGRAPHS:
             cache.popitem(last=False)
-    uses, egraph = cache.pop(found) + 1, found.egraph
-    if uses < MOST_USES:
-        cache[found] = uses
     return egraph
+
+
+def _made_for(wanted: _Base, cache: OrderedDict[_Base, _Uses]) -> _Base:
+    """What to make where no e-graph serves: with the laws of another too, in its place, where these are few more."""
+    joined = {base: base.joined(wanted) for base in cache if (base.files, base.table) == (wanted.files, wanted.table)}
+    size = {base: len(base.laws.names) for base in (wanted, *joined, *joined.values())}
+    near = [base for base, both in joined.items() if size[both] <= MOST_MORE * min(size[base], size[wanted])]
+    if not near:
+        return wanted
+    replaced = min(near, key=lambda base: size[joined[base]])
+    del cache[replaced]
+    return joined[replaced]
 
 
 def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None, context: Context = NOTHING) -> Term:
@@ -173,12 +193,12 @@ def equivalent(
 
 @contextmanager
 def foreseen(terms: Iterable[Term]) -> Iterator[None]:
-    """Within it e-graphs are made for the functions of all of these terms at once, where they then serve each of them.
+    """Within it e-graphs are made for what is in all of these terms at once, where they then serve each of them.
 
     To make one takes about as long as to saturate ten short terms.
     """
     before = _local.__dict__.get("foreseen", frozenset())
-    _local.foreseen = before | functions_in(*terms)
+    _local.foreseen = before | words_in(*terms)
     try:
         yield
     finally:
@@ -186,11 +206,20 @@ def foreseen(terms: Iterable[Term]) -> Iterator[None]:
 
 
 @contextmanager
-def session(rules: Iterable[str], terms: Iterable[Term] | None = None, context: Context = NOTHING) -> Iterator[Any]:
-    """An e-graph with the laws that can fire on terms (with all laws for None), as it was again afterwards."""
-    known = context.known.values()
-    functions = frozenset({*TABLE, *MATRIX_TABLE, FRACTIONAL}) if terms is None else functions_in(*terms, *known)
-    egraph = _base_egraph(load(rules), functions)
+def session(
+    rules: Iterable[str],
+    terms: Iterable[Term] | None = None,
+    context: Context = NOTHING,
+    *,
+    defined: bool = False,
+) -> Iterator[Any]:
+    """An e-graph with the laws that can fire on terms (with all laws for None), as it was again afterwards.
+
+    With some terms `defined`, their values are read at other indices.
+    """
+    all_of_them = frozenset({*TABLE, *MATRIX_TABLE, FRACTIONAL, *PARTS})
+    words = all_of_them if terms is None else words_in(*terms, *context.known.values())
+    egraph = _base_egraph(load(rules), words | {"Subst"} if defined else words)
     run_text(egraph, "(push)")
     try:
         yield egraph
@@ -288,8 +317,8 @@ class Saturation:
 
     def settle(self) -> list[tuple[Term, Term]]:
         """Saturate and name until the terms stand still: for each, its canonical form and the cheapest term found."""
-        seen: set[tuple[Term, ...]] = set()
         best = tuple(self.written)
+        seen = {tuple(canonical(term, self.forms) for term in best)}  # under other names the laws find what they found
         named = best if self.budget.rounds else tuple(map(normal, best))
         while len(self.rounds) < self.budget.rounds:
             limit = self._saturate()

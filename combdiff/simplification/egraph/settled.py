@@ -15,6 +15,9 @@ from combdiff.ir import (
     Add,
     Affine,
     Apply,
+    Conj,
+    Delta,
+    Indicator,
     Mul,
     Number,
     Primitive,
@@ -22,6 +25,7 @@ from combdiff.ir import (
     Space,
     Sum,
     Term,
+    Unequal,
     Var,
     add,
     is_matrix_function,
@@ -33,12 +37,24 @@ from combdiff.simplification.laws.loading import BUILT_IN, RuleFile
 from combdiff.simplification.laws.reach import FRACTIONAL, reached
 
 
-def functions_in(*terms: Term) -> frozenset[str]:
-    """The names of the functions in terms, and FRACTIONAL where powers are not whole; exp(c log z) is one, too."""
-    found = [node for term in terms for node in subterms(term) if isinstance(node, Primitive)]
-    names = {node.name for node in found}
-    fractions = "log" in names or any(node.name == "power" and whole_power(node)[0] is node for node in found)
-    return frozenset({*names, FRACTIONAL} if fractions else names)
+def words_in(*terms: Term) -> frozenset[str]:
+    """The names of the functions in terms, and what else laws look for that is not in every term (see `reach`)."""
+    return frozenset().union(*(_words_of(node) for term in terms for node in subterms(term)))
+
+
+def _words_of(node: Term) -> frozenset[str]:
+    match node:
+        case Primitive():
+            # exp(c log z) is a power, too
+            is_fractional = node.name == "log" or (node.name == "power" and whole_power(node)[0] is node)
+            return frozenset({node.name, FRACTIONAL} if is_fractional else {node.name})
+        case Conj():
+            return frozenset({"Conj"})
+        case Var() if isinstance(node.type, Space) and any(action.conjugate for action in node.type.generators):
+            return frozenset({"Conj"})
+        case Delta() | Indicator() | Unequal():
+            return frozenset({"Delta"})
+    return frozenset()
 
 
 def multiplied(term: Term) -> Term:
@@ -62,7 +78,7 @@ def is_settled(term: Term, files: tuple[RuleFile, ...]) -> bool:
     """Whether the laws of these files make nothing of a term but its normal form."""
     if len(files) > len(BUILT_IN) or not all(map(_is_plain, subterms(term))):
         return False
-    return not reached(files, functions_in(term)).of_functions
+    return not reached(files, words_in(term)).of_functions
 
 
 def _is_plain(node: Term) -> bool:
