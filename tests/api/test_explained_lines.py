@@ -20,7 +20,7 @@ from combdiff.printing.plain import text
 from combdiff.testing.arrays import random_arrays
 
 ENTRIES = [entry for entry in textbook.entries() if not entry.wrt.startswith("J")]
-PARTS = 8
+PARTS = 12
 SOURCES = sorted(Path(cd.__file__).parent.glob("printing/*.py"))
 THIS = crc32(b"".join(path.read_bytes() for path in SOURCES)) % PARTS
 """Which eighth of the textbooks is looked at: another one as printing changes, so that a failure repeats."""

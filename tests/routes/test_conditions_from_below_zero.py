@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import examples
 
 import combdiff as cd
 from combdiff.testing import check_routes
@@ -33,6 +34,7 @@ def summed(forms: list[tuple[int, ...]], rooms: list[int], bound: int | str) -> 
 
 
 @pytest.mark.thorough
+@settings(max_examples=examples(20))
 @given(st.lists(FORMS, min_size=2, max_size=3), st.integers(1, 4), st.integers(0, 4))
 def test_they_hold_for_the_index_and_not_for_its_place_on_the_axis(
     forms: list[tuple[int, ...]], bound: int, room: int

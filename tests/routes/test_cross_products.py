@@ -46,6 +46,7 @@ def arrays(f: cd.Program) -> dict[str, Any]:
     return cd.testing.random_arrays(f.parameters, RNG, {"n": 4})
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("definition", PROGRAMS, ids=lambda f: f.__name__)
 def test_derivatives_by_every_route(definition: Any) -> None:
     f = cd.program(definition)

@@ -35,7 +35,8 @@ NUMBERS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "squares": lambda np, last, ys: (ys**2).sum(),
     "neighbours": lambda np, last, ys: (ys[1:] * ys[:-1]).sum() + (last**2).sum(),
 }
-CASES = list(product(STEPS, GIVEN, NUMBERS))
+PAIRS = product(enumerate(STEPS), enumerate(GIVEN))
+CASES = [(step, given, list(NUMBERS)[(m + n) % 3]) for (m, step), (n, given) in PAIRS]  # each pair of two of them once
 
 
 def objective(np: Any, scan: Any, case: tuple[str, str, str]) -> Callable[[Any, Any], Any]:

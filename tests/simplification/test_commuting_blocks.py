@@ -84,6 +84,7 @@ CASES = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("definition", CASES, ids=lambda one: one.__name__)
 def test_they_are_those_of_central_differences_on_every_route(definition: Callable[..., Any]) -> None:
     program, arrays = cd.program(definition), CASES[definition]

@@ -56,6 +56,7 @@ def details(x: cd.Space(8)):
     return total
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("definition", "lines", "unseen"),
     [
