@@ -3,7 +3,8 @@
     t[i,j,a,b] = …          ¼ (t[i,j,a,b] − t[j,i,a,b] − t[i,j,b,a] + t[j,i,b,a])     becomes     Alt_{i,j} Alt_{a,b} …
 
 Sym, Alt and Herm are averages over all orders of some indices (or over an exchange of groups of them, or of an index
-and its negative): plain, with the sign of the order, or with the conjugate. An average of two terms is written out.
+and its negative): plain, with the sign of the order, or with the conjugate. An average of two terms is written out
+where that is no longer than their definition.
 
 Invariant: the term that is written has the value of the term given.
 """
@@ -44,7 +45,7 @@ from combdiff.ir import (
     whole_read,
 )
 from combdiff.records import dataclass
-from combdiff.simplification import coefficient_of, weighted
+from combdiff.simplification import coefficient_of, printed_length, weighted
 
 NAMES = {(1, False): "Sym", (-1, False): "Alt", (1, True): "Herm", (-1, True): "SkewHerm"}
 WRITTEN_OUT = 2
@@ -136,15 +137,21 @@ class _ProjectorWriter(Rewriter):
             moves = all(any(_groups(subgroup, indices)) for subgroup in subgroups or ())  # t + t* moves no index
             if factor.real > 0 and subgroups is not None and moves:
                 inner = self.run(apply(self.definitions[tensor], indices))
-                return mul(factor, _written(inner, indices, subgroups, actions, alone))
+                written = _written(inner, indices, subgroups, actions, alone)
+                return None if written is None else mul(factor, written)
         return None
 
 
 def _written(
     inner: Term, indices: Indices, subgroups: Sequence[Subgroup], actions: Sequence[Action], alone: bool
-) -> Term:
-    """The sum of the images of a term: two of one term one by one, others as a multiple of an average."""
+) -> Term | None:
+    """The sum of the images of a term: two of one term one by one, others as a multiple of an average.
+
+    None where two that are written out are longer than a definition and two elements of it, t[d,e] = … and so on.
+    """
     if alone and len(actions) == WRITTEN_OUT and not isinstance(coefficient_of(inner)[1], Add):
+        if printed_length(inner) > 10 + 3 * len(indices):
+            return None
         tensor = lambda_(indices, inner)
         return add(*(image_under(tensor, indices, action) for action in actions))
     outside, result = coefficient_of(inner)

@@ -51,6 +51,7 @@ from combdiff.simplification.normal_form.expansion import (
     common_factors,
     weighted,
 )
+from combdiff.simplification.normal_form.lengths import printed_length
 from combdiff.simplification.normal_form.long_sums import groups
 from combdiff.simplification.normal_form.quotients import with_shares
 from combdiff.simplification.normal_form.symmetries import with_known_symmetries
@@ -108,6 +109,7 @@ __all__ = [
     "outline",
     "own_cost",
     "plain_conditions",
+    "printed_length",
     "program_cost",
     "recording",
     "restored",

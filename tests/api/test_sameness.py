@@ -187,7 +187,7 @@ def random_case(program: cd.Program) -> tuple[dict[str, Any], dict[str, int]]:
 
 
 @pytest.mark.parametrize(
-    ("given", "words"), [({"nodes": 40}, "40 nodes"), ({"rounds": 1}, "1 rounds"), ({"seconds": 0.0}, "0.0 seconds")]
+    ("given", "words"), [({"nodes": 40}, "40 nodes"), ({"rounds": 0}, "0 rounds"), ({"seconds": 0.0}, "0.0 seconds")]
 )
 @pytest.mark.parametrize("program", [coulomb, rayleigh])
 def test_a_budget_set_around_a_transform(program: cd.Program, given: dict[str, Any], words: str) -> None:

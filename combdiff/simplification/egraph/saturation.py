@@ -92,7 +92,7 @@ class _Base:
 
 
 @dataclass
-class _Uses:
+class _Usage:
     """How often an e-graph was used, and for how many laws that it would not have needed."""
 
     count: int = 0
@@ -105,7 +105,7 @@ def _base_egraph(files: tuple[RuleFile, ...], words: frozenset[str]) -> Any:
     Each is made once per thread, and again when it was used often; callers push and pop. One is made for terms that
     another serves once so many laws of that one have been idle that to make it would have taken less time.
     """
-    cache: OrderedDict[_Base, _Uses] = _local.__dict__.setdefault("egraphs", OrderedDict())
+    cache: OrderedDict[_Base, _Usage] = _local.__dict__.setdefault("egraphs", OrderedDict())
     wanted = _Base(files, tuple(TABLE), words)
     found = min((base for base in cache if base.serves(wanted)), key=lambda base: len(base.laws.names), default=None)
     if found is None:
@@ -116,7 +116,7 @@ def _base_egraph(files: tuple[RuleFile, ...], words: frozenset[str]) -> Any:
         cache[found].idle += len(found.laws.names) - len(wanted.laws.names)
         if cache[found].idle > MOST_IDLE * len(wanted.laws.names):
             cache[found].idle, found = 0, wanted
-    uses, egraph = cache.pop(found, _Uses()), found.egraph
+    uses, egraph = cache.pop(found, _Usage()), found.egraph
     uses.count += 1
     if uses.count < MOST_USES:
         cache[found] = uses
@@ -125,7 +125,7 @@ def _base_egraph(files: tuple[RuleFile, ...], words: frozenset[str]) -> Any:
     return egraph
 
 
-def _made_for(wanted: _Base, cache: OrderedDict[_Base, _Uses]) -> _Base:
+def _made_for(wanted: _Base, cache: OrderedDict[_Base, _Usage]) -> _Base:
     """What to make where no e-graph serves: with the laws of another too, in its place, where these are few more."""
     joined = {base: base.joined(wanted) for base in cache if (base.files, base.table) == (wanted.files, wanted.table)}
     size = {base: len(base.laws.names) for base in (wanted, *joined, *joined.values())}
@@ -318,7 +318,8 @@ class Saturation:
     def settle(self) -> list[tuple[Term, Term]]:
         """Saturate and name until the terms stand still: for each, its canonical form and the cheapest term found."""
         best = tuple(self.written)
-        seen = {tuple(canonical(term, self.forms) for term in best)}  # under other names the laws find what they found
+        plain = tuple(canonical(term, self.forms) for term in best)
+        seen: set[tuple[Term, ...]] = set()
         named = best if self.budget.rounds else tuple(map(normal, best))
         while len(self.rounds) < self.budget.rounds:
             limit = self._saturate()
@@ -326,7 +327,7 @@ class Saturation:
             best = tuple(self.best(number) or written for number, written in enumerate(self.written))
             named = tuple(map(self.named, best))
             self.rounds.append((best[0], named[0]))
-            if named in seen:
+            if named in seen or (named == plain and not limit):  # under other names they would find what they found
                 break
             seen.add(named)
             for number, term in enumerate(named):

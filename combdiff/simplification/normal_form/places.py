@@ -38,20 +38,31 @@ from combdiff.simplification.normal_form.conditions import is_counted
 def with_places_joined(sum_: Term) -> Term:
     """A sum in which counted indices that stand as numbers are one index expression where some cancel.
 
-    (i + 1) − i is 1; a difference of two, i − j, stays a sum, whose sign goes in its square.
+    (i + 1) − i is 1, and −1 − (i + 1) is −(i + 2); a difference of two, i − j, stays a sum, whose sign goes in its
+    square.
     """
     parts = [(each, *number_and_rest(each)) for each in sum_.terms] if isinstance(sum_, Add) else []
     places = [(each, number, rest) for each, number, rest in parts if isinstance(rest, Coordinate)]
     places = [p for p in places if p[1].exact and not p[1].imag and is_counted(p[2].form)]
-    if len(places) < 2:
+    moved = any(affine_parts(rest.form)[1] for *_, rest in places)
+    numbers = [each for each, *_ in parts if moved and isinstance(each, Number) and _is_whole(each)]
+    if len(places) < 2 and not numbers:
         return sum_
     scale = lcm(*(Fraction(number.real).denominator for _, number, _ in places))
-    form = affine([(rest.form, Fraction(number.real * scale)) for _, number, rest in places])
-    if len(affine_parts(form)[0]) == sum(len(affine_parts(rest.form)[0]) for *_, rest in places):
+    form = affine(
+        [(rest.form, Fraction(number.real * scale)) for _, number, rest in places],
+        sum(Fraction(each.real * scale) for each in numbers),
+    )
+    if not numbers and len(affine_parts(form)[0]) == sum(len(affine_parts(rest.form)[0]) for *_, rest in places):
         return sum_
     kind = int if all(rest.dtype is int for *_, rest in places) else float
     joined = mul(Number(Fraction(1, scale)), coordinate(form, kind))
-    return add(*(each for each, *_ in parts if each not in [place[0] for place in places]), joined)
+    taken = {*numbers, *(place[0] for place in places)}
+    return add(*(each for each, *_ in parts if each not in taken), joined)
+
+
+def _is_whole(number: Number) -> bool:
+    return number.exact and not number.imag and Fraction(number.real).denominator == 1
 
 
 def without_counted_places(product: SummedProduct) -> SummedProduct:
