@@ -67,7 +67,7 @@ from combdiff.simplification.normal_form.denominators import (
     without_fractions_below,
 )
 from combdiff.simplification.normal_form.joined_networks import joined_networks, with_transposes_joined
-from combdiff.simplification.normal_form.lengths import length, length_alone
+from combdiff.simplification.normal_form.lengths import length
 from combdiff.simplification.normal_form.repeated_parts import with_repeated_named
 from combdiff.simplification.normal_form.shares import with_averages_apart, with_named_shares
 
@@ -95,7 +95,7 @@ def with_repeated_defined(body: Term) -> Term:
     before = _price(body)
     longest = before[1] if split(body)[0] else before[1] - 1
     for candidate in chain(bind_repeated(body), with_repeated_named(body)):
-        shortest = min((candidate, _with_values(candidate, factored)), key=lambda one: (length(one), _alone(one)))
+        shortest = min((candidate, _with_values(candidate, factored)), key=length)
         if length(shortest) <= longest and _price(shortest) < before:
             return with_repeated_defined(shortest)
     return body
@@ -178,11 +178,6 @@ def _without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) 
 def _price(body: Term) -> tuple[float, int]:
     """The work of a program with equal parts computed once, and its length."""
     return program_cost(bind_heavy(body)), length(body)
-
-
-def _alone(body: Term) -> int:
-    """The length of the values of a program, the negatives of differences printed as differences."""
-    return sum(length_alone(value.body if isinstance(value, Lambda) else value) for value in values_of(body))
 
 
 def _degree(body: Term) -> int:
