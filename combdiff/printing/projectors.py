@@ -150,7 +150,7 @@ def _written(
     None where two that are written out are longer than a definition and two elements of it, t[d,e] = … and so on.
     """
     if alone and len(actions) == WRITTEN_OUT and not isinstance(coefficient_of(inner)[1], Add):
-        if printed_length(inner) > 10 + 3 * len(indices):
+        if printed_length(inner) > 10 + 3 * len(indices):  # t[…] = and twice t[…], of 4 or 3 symbols and its indices
             return None
         tensor = lambda_(indices, inner)
         return add(*(image_under(tensor, indices, action) for action in actions))

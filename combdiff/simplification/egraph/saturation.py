@@ -193,7 +193,7 @@ def equivalent(
 
 @contextmanager
 def foreseen(terms: Iterable[Term]) -> Iterator[None]:
-    """Within it e-graphs are made for what is in all of these terms at once, where they then serve each of them.
+    """Within it an e-graph that is made holds the laws of what is in all of these terms, so that it serves each.
 
     To make one takes about as long as to saturate ten short terms.
     """
@@ -217,8 +217,10 @@ def session(
 
     With some terms `defined`, their values are read at other indices.
     """
-    all_of_them = frozenset({*TABLE, *MATRIX_TABLE, FRACTIONAL, *PARTS})
-    words = all_of_them if terms is None else words_in(*terms, *context.known.values())
+    if terms is None:
+        words = frozenset({*TABLE, *MATRIX_TABLE, FRACTIONAL, *PARTS})
+    else:
+        words = words_in(*terms, *context.known.values())
     egraph = _base_egraph(load(rules), words | {"Subst"} if defined else words)
     run_text(egraph, "(push)")
     try:

@@ -45,8 +45,8 @@ def words_in(*terms: Term) -> frozenset[str]:
 def _words_of(node: Term) -> frozenset[str]:
     match node:
         case Primitive():
-            # exp(c log z) is a power, too
-            is_fractional = node.name == "log" or (node.name == "power" and whole_power(node)[0] is node)
+            is_power = node.name == "power" and whole_power(node)[0] is node
+            is_fractional = is_power or node.name == "log"  # exp(c log z) is a power, too
             return frozenset({node.name, FRACTIONAL} if is_fractional else {node.name})
         case Conj():
             return frozenset({"Conj"})
