@@ -21,6 +21,8 @@ from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from combdiff.errors import SpaceError, shown
 from combdiff.ir.sizes import Size, canonical, size_value
 from combdiff.records import dataclass
@@ -30,7 +32,9 @@ MOST_INDICES = 2**62  # of an axis: arrays count in 64 bits
 MOST_SYMMETRIES = 50_000  # 8! = 40 320
 
 
-def _check_size(size: object, what: str) -> None:
+def _checked(size: object, what: str) -> Size:
+    """A size that is a name or a whole number, NumPy's as Python's. Raises SpaceError for anything else."""
+    size = int(size) if isinstance(size, np.integer) else size
     if isinstance(size, bool) or not isinstance(size, int | str):
         raise SpaceError(
             f"the size of {what} is {shown(size)}",
@@ -45,6 +49,7 @@ def _check_size(size: object, what: str) -> None:
             f"the size of {what} is named {shown(size)}, which is not a name",
             hint='use a name of letters, digits and underscores, such as "N"',
         )
+    return size
 
 
 @dataclass(frozen=True)
@@ -54,8 +59,7 @@ class Range:
     size: Size
 
     def __post_init__(self) -> None:
-        _check_size(self.size, "a Range")
-        object.__setattr__(self, "size", canonical(self.size))
+        object.__setattr__(self, "size", canonical(_checked(self.size, "a Range")))
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class Cyclic:
     size: Size
 
     def __post_init__(self) -> None:
-        _check_size(self.size, "a Cyclic domain")
+        object.__setattr__(self, "size", _checked(self.size, "a Cyclic domain"))
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class Symmetric:
     bound: Size
 
     def __post_init__(self) -> None:
-        _check_size(self.bound, "a Symmetric domain")
+        object.__setattr__(self, "bound", _checked(self.bound, "a Symmetric domain"))
 
 
 @dataclass(frozen=True)
@@ -236,10 +240,7 @@ def show_axis(axis: Domain) -> Size | Domain:
 def _as_domain(axis: object) -> Domain:
     if isinstance(axis, Range | Cyclic | Symmetric | Real):
         return axis
-    if not isinstance(axis, str) or not _SUM.fullmatch(axis):
-        _check_size(axis, "an axis")
-    assert isinstance(axis, int | str)
-    return Range(axis)
+    return Range(axis if isinstance(axis, str) and _SUM.fullmatch(axis) else _checked(axis, "an axis"))
 
 
 def _element_type(dtype: Any) -> type:

@@ -10,10 +10,10 @@ In the order in which data meets them: `annotations`, `scipy_names` (what to wri
 under way), `arrays` (whole tensors as terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`,
 `formulas` (arrays of numbers by their indices), `reading`, `values` (what operators act on), `truths` (comparisons of
 them), `functions`, `special_functions`, `reductions`, `orders` (sorted, the largest's place), `creation` (ones, unit
-matrices), `whole_arrays`, `compositions` (a few words of those), `layouts`, `signals`, `fourier` and `statistics` (more
-of NumPy's names), `masks` (truth values in those that move elements), `refusals` (what is not taken, and why), `linalg`
-and `decompositions` (what a program calls), `solutions` (roots and minima), `iteration` (scans), `inlining` (programs
-in programs), `currying`, `recording` (a decorated function).
+matrices), `whole_arrays`, `compositions` (a few words of those), `layouts`, `segments`, `signals`, `fourier` and
+`statistics` (more of NumPy's names), `masks` (truth values in those that move elements), `refusals` (what is not taken,
+and why), `linalg` and `decompositions` (what a program calls), `solutions` (roots and minima), `iteration` (scans),
+`inlining` (programs in programs), `currying`, `recording` (a decorated function).
 
 Invariant: a `Traced` term is closed but for size names, well typed, and binds every name once.
 """
@@ -23,6 +23,7 @@ from combdiff.tracing import fourier as _fourier  # noqa: F401
 from combdiff.tracing import layouts as _layouts  # noqa: F401
 from combdiff.tracing import masks as _masks  # noqa: F401
 from combdiff.tracing import refusals as _refusals  # noqa: F401
+from combdiff.tracing import segments as _segments  # noqa: F401
 from combdiff.tracing import signals as _signals  # noqa: F401
 from combdiff.tracing import statistics as _statistics  # noqa: F401
 from combdiff.tracing.creation import arange, eye, full, linspace, ones, zeros

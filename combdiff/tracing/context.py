@@ -49,7 +49,7 @@ from combdiff.ir import (
     base_name,
 )
 from combdiff.records import dataclass
-from combdiff.tracing.scipy_names import scipy_function
+from combdiff.tracing.scipy_names import numbers_function
 
 Array = np.ndarray[Any, Any]
 
@@ -298,7 +298,7 @@ class TracedValue:
     is_mask = False
 
     def _refuse(self, use: str, hint: str) -> NoReturn:
-        if asking := scipy_function(sys._getframe(1)):
+        if asking := numbers_function(sys._getframe(1)):
             name, hint = asking
             raise UnsupportedError(
                 f"{name} is not supported in a program: it asks for numbers, and a {self.kind} has none while the "
@@ -351,7 +351,8 @@ class TracedValue:
         operation, text = user_asks()
         self._refuse_assignment(operation)
         of_objects = any(f"{maker}(" in text for maker in _ARRAY_MAKERS)  # with a dtype, or asked for their mean
-        self._refuse(f"{asked}() is asked of", SIDE_BY_SIDE if of_objects else "leave the conversion out")
+        without = "leave the conversion out" + (", and write np.sqrt for math.sqrt" if asked == "float" else "")
+        self._refuse(f"{asked}() is asked of", SIDE_BY_SIDE if of_objects else without)
 
     def _refuse_assignment(self, operation: str) -> None:
         """The error for `y[0] = x[1]`, where y is an array of NumPy's, which asks what is assigned for its number."""

@@ -450,7 +450,10 @@ def _written(other: object) -> str:
 
 
 def as_index(value: object) -> object:
-    """A whole number made of sizes and indices alone as the index expression that it is; anything else as it stands."""
+    """A whole number made of sizes and indices alone as the index expression that it is, a slice between numbers of
+    NumPy's as one between Python's; anything else as it stands."""
+    if isinstance(value, slice):
+        return slice(*map(python_number, (value.start, value.stop, value.step)))
     if not isinstance(value, TracedValue) or isinstance(value, Index):
         return value
     term = getattr(value, "term", None)

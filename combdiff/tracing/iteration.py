@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from math import nan
 from typing import Any
 
-from combdiff.errors import TraceError, TypeMismatchError, shown
+from combdiff.errors import SpaceError, TraceError, TypeMismatchError, shown
 from combdiff.ir import (
     AFTER,
     BEFORE,
@@ -42,7 +42,7 @@ from combdiff.ir import (
     subterms,
 )
 from combdiff.tracing.arrays import element, expanded
-from combdiff.tracing.context import Trace, as_domain, current, show_domain, show_space
+from combdiff.tracing.context import Trace, current, show_domain, show_space
 from combdiff.tracing.functions import check_takes
 from combdiff.tracing.indices import Condition
 from combdiff.tracing.truths import Truth, where
@@ -179,13 +179,12 @@ def _steps(inputs: tuple[Term, ...], length: int | str | Value | None) -> Range:
     if isinstance(length, Value):
         length = as_size(length)
     if length is not None:
-        if isinstance(length, bool) or not isinstance(length, int | str) or (isinstance(length, int) and length < 0):
+        try:
+            told = Range(length)
+        except SpaceError:
             raise TypeMismatchError(
                 f"the length of cd.scan is {shown(length)}", hint='give a number of steps, or the name of a size: "T"'
-            )
-        domain = as_domain(length, "length")
-        assert isinstance(domain, Range)
-        told = domain
+            ) from None
     for tensor in inputs:
         first = axes_of(tensor)[:1]
         if not first or not isinstance(first[0], Range):

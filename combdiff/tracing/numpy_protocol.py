@@ -22,7 +22,7 @@ import numpy as np
 
 from combdiff.errors import CombdiffError, TypeMismatchError, UnsupportedError, is_users, shown
 from combdiff.tracing.context import TracedValue
-from combdiff.tracing.scipy_names import in_place_of, scipy_function
+from combdiff.tracing.scipy_names import in_place_of, numbers_function
 
 HANDLERS: dict[Any, Callable[..., Any]] = {
     np.add: operator.add,
@@ -62,9 +62,8 @@ class NumpyAware(TracedValue):
             handler = UFUNC_METHODS.get(method)
             if handler is None:
                 raise UnsupportedError(
-                    f"np.{ufunc.__name__}.{method} is not supported in a program: it changes an array in place or cuts "
-                    "it at places that are data",
-                    hint="build the new tensor with cd.tensor(lambda i: …), the sums of segments with cd.delta",
+                    f"np.{ufunc.__name__}.{method} is not supported in a program: it changes an array in place",
+                    hint="build the new tensor with cd.tensor(lambda i: …); np.bincount(b, weights=x) adds up in bins",
                 )
             return answer(f"np.{ufunc.__name__}.{method}", handler, ufunc, *inputs, **options)
         beside_truths = any(getattr(value, "is_mask", False) for value in inputs)
@@ -104,16 +103,11 @@ def _answer(function: Any, arguments: Sequence[object], options: Mapping[str, ob
 
 def refusal(name: str, function: Any) -> UnsupportedError:
     """The error for what is not taken, which says why and what to write in its place."""
-    if function in REFUSED:
-        reason, hint = REFUSED[function]
-        return UnsupportedError(f"{name} is not supported in a program: {reason}", hint=hint)
+    reason, hint = REFUSED.get(function, ("", "write it with cd functions, element by element: cd.tensor(lambda i: …)"))
     if name.startswith("scipy.special."):
-        name, hint = scipy_function(sys._getframe(1)) or (name, in_place_of(name.removeprefix("scipy.")))
-        return UnsupportedError(f"{name} is not supported in a program: its derivative is not in the table", hint=hint)
-    return UnsupportedError(
-        f"{name} is not supported in a program",
-        hint="write it with cd functions, element by element: cd.tensor(lambda i: …)",
-    )
+        reason, hint = "its derivative is not in the table", in_place_of(name.removeprefix("scipy."))
+    name, hint = numbers_function(sys._getframe(1)) or (name, hint)
+    return UnsupportedError(f"{name} is not supported in a program{reason and f': {reason}'}", hint=hint)
 
 
 def _name_of(function: Any) -> str:

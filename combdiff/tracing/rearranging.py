@@ -13,7 +13,7 @@ Invariant: the result has the shape and the elements of NumPy's; what a conditio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import prod
 
@@ -261,19 +261,20 @@ def stack(tensors: Sequence[Term], axis: int, what: str) -> Term:
 # --- shapes --------------------------------------------------------------------------------------------------------
 
 
-def expanded_dims(tensor: Term, axes: Sequence[int]) -> Term:
+def expanded_dims(tensor: Term, axes: int | Iterable[int]) -> Term:
     """New axes of size 1 at these places of the result."""
     shape = iter(axes_of(tensor))
-    order = len(axes_of(tensor)) + len(axes)
-    places = {place + order if place < 0 else place for place in axes}
-    if len(places) != len(axes) or any(not 0 <= place < order for place in places):
-        raise TypeMismatchError(f"new axes are asked for at {shown(tuple(axes))} of a tensor of order {order}")
+    asked = positions(axes, 0)
+    order = len(axes_of(tensor)) + len(asked)
+    places = {*positions(asked, order)}
+    if len(places) != len(asked) or any(not 0 <= place < order for place in places):
+        raise TypeMismatchError(f"new axes are asked for at {shown(tuple(asked))} of a tensor of order {order}")
     new = [Range(1) if n in places else next(shape) for n in range(order)]
     indices = current("new axes").fresh_indices(new)
     return lambda_(indices, element(tensor, [i for n, i in enumerate(indices) if n not in places]))
 
 
-def squeezed(tensor: Term, axes: Sequence[int] | None) -> Term:
+def squeezed(tensor: Term, axes: int | Iterable[int] | None) -> Term:
     """The tensor without axes of size 1, all or those given."""
     shape = axes_of(tensor)
     gone = [n for n, axis in enumerate(shape) if axis == Range(1)] if axes is None else positions(axes, len(shape))

@@ -51,7 +51,7 @@ _REASONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("places on a diagonal have one index", "np.diag(A), or cd.tensor(lambda i: A[i, i])"): ("diag_indices_from",),
     ("a plan finds the order of its products", "cd.einsum(…); f.cost() shows the order"): ("einsum_path",),
     ("complex numbers have no order", "np.sort(z.real), np.sort(abs(z))"): ("sort_complex",),
-    (_COUNT, _OUTSIDE): ("bincount", "histogram", "histogram2d", "histogramdd", "histogram_bin_edges", "lexsort"),
+    (_COUNT, _OUTSIDE): ("histogram", "histogram2d", "histogramdd", "histogram_bin_edges", "lexsort"),
     (_COUNT, "np.where(x[:, None] >= edges, 1, 0).sum(1) counts the edges below; np.interp interpolates"): (
         *("digitize", "searchsorted"),
     ),

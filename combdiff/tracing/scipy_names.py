@@ -1,4 +1,4 @@
-"""Functions of SciPy's that see numbers alone, and what a program writes in place of each.
+"""Functions of numbers alone, of SciPy's and of NumPy's polynomials, and what a program writes in place of each.
 
     scipy.linalg.coshm(A)     asks A for its numbers; refused: write (cd.expm(A) + cd.expm(-A)) / 2
 
@@ -183,23 +183,26 @@ _FOR_SCIPY = {
     "stats": "write out the density: scipy.special has its functions, xlogy, gammaln, ndtr, …",
 }
 
+_OF_POLYNOMIALS = (
+    "np.polyval(c[::-1], x) for powers; else the basis at known points, np.polynomial.chebyshev.chebvander(x, 3) @ c"
+)
 _LIBRARIES = ("scipy", "numpy", __name__.partition(".")[0])
 
 
-def scipy_function(frame: FrameType | None) -> tuple[str, str] | None:
-    """The function of SciPy's in which a frame runs, and what to write in its place; None where there is none."""
+def numbers_function(frame: FrameType | None) -> tuple[str, str] | None:
+    """The function of numbers alone in which a frame runs, and what to write in its place; None where there is none."""
     found = None
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _LIBRARIES:
-        path = frame.f_globals["__name__"].split(".")
-        if path[0] == "scipy" and path[1] in _FOR_SCIPY and not frame.f_code.co_name.startswith(("_", "<")):
-            found = f"{path[1]}.{frame.f_code.co_name}"
-        elif path[:3] == ["scipy", "_lib", "_util"] and "f" in frame.f_locals:  # a function that is made to take stacks
+        path, name = frame.f_globals["__name__"].split("."), frame.f_code.co_name
+        if path[:3] == ["scipy", "_lib", "_util"] and "f" in frame.f_locals:  # a function that is made to take stacks
             wrapped = frame.f_locals["f"]
-            found = f"{wrapped.__module__.split('.')[1]}.{wrapped.__name__}"
+            path, name = wrapped.__module__.split("."), wrapped.__name__
+        if not name.startswith(("_", "<")) and path[1:2] and path[1] in _FOR_SCIPY:
+            found = f"scipy.{path[1]}.{name}", in_place_of(f"{path[1]}.{name}")
+        elif not name.startswith(("_", "<")) and path[:2] == ["numpy", "polynomial"]:
+            found = f"{'.'.join(path)}.{name}", _OF_POLYNOMIALS
         frame = frame.f_back
-    if found is None:
-        return None
-    return f"scipy.{found}", in_place_of(found)
+    return found
 
 
 def in_place_of(name: str) -> str:

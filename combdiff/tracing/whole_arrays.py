@@ -61,11 +61,11 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Value:
 
 
 def _expand_dims(a: Any, axis: Any) -> Value:
-    return wrap(rearranging.expanded_dims(lift(a), [axis] if isinstance(axis, int) else list(axis)))
+    return wrap(rearranging.expanded_dims(lift(a), axis))
 
 
 def _squeeze(a: Any, axis: Axis = None) -> Value:
-    return wrap(rearranging.squeezed(lift(a), [axis] if isinstance(axis, int) else axis))
+    return wrap(rearranging.squeezed(lift(a), axis))
 
 
 def _reshape(a: Any, /, shape: Any, order: str = "C") -> Value:

@@ -21,6 +21,7 @@ Vector = Space("N")
 Matrix = Space("N", "M")
 Square = Space("N", "N")
 Complex = Space("N", dtype=complex)
+Places = Space("N", dtype=int)
 
 Case = tuple[Callable[..., Any], type[CombdiffError], str, str]
 CASES: list[Case] = []
@@ -431,7 +432,11 @@ def numpy_comparison(x: Vector):
     return x if np.float64(2) < x[0] else -x  # here
 
 
-@case(TraceError, f"float() is asked of a traced number, {UNKNOWN}", "leave the conversion out")
+@case(
+    TraceError,
+    f"float() is asked of a traced number, {UNKNOWN}",
+    "leave the conversion out, and write np.sqrt for math.sqrt",
+)
 def float_of_a_value(x: Vector):
     return float(x[0])  # here
 
@@ -639,11 +644,58 @@ def ufunc_method_dtype(x: Vector):
 
 @case(
     UnsupportedError,
-    "np.add.reduceat is not supported in a program: it changes an array in place or cuts it at places that are data",
-    "build the new tensor with cd.tensor(lambda i: …), the sums of segments with cd.delta",
+    "np.add.at is not supported in a program: it changes an array in place",
+    "build the new tensor with cd.tensor(lambda i: …); np.bincount(b, weights=x) adds up in bins",
 )
 def ufunc_method_in_place(x: Vector):
-    return np.add.reduceat(x, [0])  # here
+    return np.add.at(x, [0], x)  # here
+
+
+@case(
+    UnsupportedError,
+    "numpy.polynomial.chebyshev.chebval is not supported in a program: it asks for numbers, and a traced tensor has "
+    "none while the program is traced",
+    "np.polyval(c[::-1], x) for powers; else the basis at known points, np.polynomial.chebyshev.chebvander(x, 3) @ c",
+)
+def coefficients_of_a_series(x: Vector):
+    return np.polynomial.chebyshev.chebval(0.3, x)  # here
+
+
+@case(
+    UnsupportedError,
+    "np.maximum.reduceat is not supported in a program, but for sums from known places, in ascending order, each up to "
+    "the next",
+    "write the parts, np.stack([x[:3].max(), x[3:].max()])",
+)
+def largest_of_segments(x: Vector):
+    return np.maximum.reduceat(x, [0])  # here
+
+
+@case(
+    UnsupportedError,
+    "np.bincount of bins that are a parameter: how many there are depends on the values",
+    "say how many there are, np.bincount(b, weights=w, minlength=8)",
+)
+def bins_without_a_number(x: Vector, b: Places):
+    return np.bincount(b, weights=x)  # here
+
+
+@case(
+    TypeMismatchError,
+    "np.bincount of x: bins are a row of whole numbers from 0 on",
+    "declare them as cd.Space(n, dtype=int)",
+)
+def bins_of_numbers(x: Vector):
+    return np.bincount(x, minlength=3)  # here
+
+
+@case(
+    TypeMismatchError,
+    "np.bincount of b with weights of a tensor of order 1",
+    "give as many weights as there are places",
+)
+def bins_beside_fewer_weights(x: Vector, b: Places):
+    return np.bincount(b, weights=x[1:], minlength=3)  # here
 
 
 @case(

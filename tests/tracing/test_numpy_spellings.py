@@ -200,6 +200,10 @@ np.arctanh(X2 / 3)
 np.take_along_axis(A, np.argmax(A, axis=1, keepdims=True), 1)
 np.take_along_axis(A, np.argmin(A, axis=0, keepdims=True), 0)
 np.take_along_axis(x, np.argsort(x), 0)
+np.bincount([0, 2, 1, 0, 2], weights=x)
+np.bincount(np.array([3, 0, 0, 1, 5]), x, minlength=8)
+np.add.reduceat(x, [0, 1, 4])
+np.add.reduceat(T, np.array([1, 3]), axis=-1)
 np.array_split(x, 2)[1]
 np.atleast_1d(x[0]) * x
 np.atleast_2d(x)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, tee
 from math import gcd, lcm
 
 from combdiff.ir import (
@@ -34,6 +34,7 @@ from combdiff.ir import (
     mul,
     negate,
     number_and_rest,
+    remembered,
     substitute,
     subterms,
     tidy,
@@ -65,24 +66,27 @@ class _JoiningTransposes(Rewriter):
         return found
 
 
+@remembered
 def joined_networks(term: Term) -> Term:
     """A sum with those of its terms made one that have factors in common, as long as that makes it shorter."""
+    known: dict[tuple[Term, Term], Iterator[Term]] = {}
     while isinstance(term, Add) and len(term.terms) <= MOST_TERMS:
-        found = min(_steps(term), key=printed_length, default=term)
+        found = min(_steps(term, known), key=printed_length, default=term)
         if printed_length(found) >= printed_length(term):
             return term
         term = found
     return term
 
 
-def _steps(term: Add) -> Iterator[Term]:
-    """The sums with two of the terms joined that take no more work."""
+def _steps(term: Add, known: dict[tuple[Term, Term], Iterator[Term]]) -> Iterator[Term]:
+    """The sums with two of the terms joined that take no more work; what two terms are as one is known from before."""
     names = Names(term)
-    networks = [SummedProduct.of(part, names) for part in term.terms]
+    networks = {part: SummedProduct.of(part, names) for part in term.terms}
     work = sum(parts_cost(term).values())
-    for one, other in combinations(range(len(networks)), 2):
-        rest = [part for n, part in enumerate(term.terms) if n not in (one, other)]
-        sums = (add(*rest, joined) for joined in _joined(networks[one], networks[other]))
+    for pair in combinations(term.terms, 2):
+        known[pair], ways = tee(known.get(pair) or _joined(*map(networks.__getitem__, pair)))
+        rest = [part for part in term.terms if part not in pair]
+        sums = (add(*rest, joined) for joined in ways)
         found = next((found for found in sums if sum(parts_cost(found).values()) <= work), None)
         if found is not None:
             yield found
@@ -98,6 +102,8 @@ def _joined(one: SummedProduct, other: SummedProduct) -> Iterator[Term]:
     known: dict[tuple[Term, tuple[tuple[Var, Var], ...]], Term] = {}
 
     def with_names(factor: Term, naming: Renaming) -> Term:
+        if factor.free.isdisjoint(naming):
+            return factor
         own = tuple((index, name) for index, name in naming.items() if index in factor.free)
         if (factor, own) not in known:
             known[factor, own] = substitute(factor, dict(own))
@@ -146,7 +152,8 @@ def _over(indices: Sequence[Var], factors: Sequence[Term]) -> Term:
 
 def _namings(one: SummedProduct, other: SummedProduct) -> list[Renaming]:
     """Names for summed indices of `other`, those of `one`, under which a factor of one is a factor of the other."""
-    namings = [[_naming(part, like, other.indices, one.indices) for like in one.factors] for part in other.factors]
+    each = ([_naming(part, like, other.indices, one.indices) for like in one.factors] for part in other.factors)
+    namings = [some for ways in each if (some := [naming for naming in ways if naming])]
     found: list[Renaming] = []
     seen: set[tuple[frozenset[tuple[Var, Var]], int]] = set()
     todo: list[tuple[Renaming, int]] = [({}, 0)]
@@ -161,7 +168,7 @@ def _namings(one: SummedProduct, other: SummedProduct) -> list[Renaming]:
             continue
         todo.append((naming, n + 1))
         for more in namings[n]:
-            both = _both(naming, more) if more else None
+            both = _both(naming, more)
             if both is not None and both != naming:
                 todo.append((both, n + 1))
     return found

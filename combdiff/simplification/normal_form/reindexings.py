@@ -38,6 +38,7 @@ from combdiff.ir import (
     affine_parts,
     counts_modulo,
     from_the_end,
+    remembered,
     substitute,
     subterms,
     type_of,
@@ -180,6 +181,7 @@ def _coefficients(form: Term, indices: list[Var]) -> tuple[int, ...]:
     return tuple(int(coefficients.get(index, 0)) for index in indices)
 
 
+@remembered
 def _weight(term: Term) -> int:
     """How much there is in the index forms of a term, each as often as it is written: symmetries do not change it."""
     forms = term.arguments if isinstance(term, Apply) else ()
