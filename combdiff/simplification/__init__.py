@@ -8,11 +8,11 @@ share.
 In the order in which data meets them: `rolling` (loops that were traced step by step, as scans); `pipeline` (the whole
 program, binding by binding); `memory` (what differs in names alone is simplified once); `fingerprints` (values at
 random points), `commuting_blocks` (of functions of matrices), `vanishing` (sums that are 0), `divided_differences` (for
-gaps between eigenvalues); `normal_form/` (sums of products, δ's solved over the integers, forms without names,
-canonical names of bound indices under the symmetries of the tensors, common subnetworks and factors); `laws/` (rule
-files: text, patterns, declared primitives, loading); `egraph/` (encoding, saturation, extraction, the budget, and the
-provenance of a result); `own_names` (the user's, for what is bound anew); `egglog_bindings` (egglog without its Python
-front end).
+gaps between eigenvalues) and `eigenvectors` (what they are to each other and to their matrix); `normal_form/` (sums of
+products, δ's solved over the integers, forms without names, canonical names of bound indices under the symmetries of
+the tensors, common subnetworks and factors); `laws/` (rule files: text, patterns, declared primitives, loading);
+`egraph/` (encoding, saturation, extraction, the budget, and the provenance of a result); `own_names` (the user's, for
+what is bound anew); `egglog_bindings` (egglog without its Python front end).
 
 Invariant: the value is that of the input, the price never higher, and the text the same under any hash seed.
 """

@@ -15,7 +15,7 @@ or stay in all, so that a derivative that does not exist is infinite or no numbe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -36,6 +36,7 @@ from combdiff.ir import (
     Names,
     Number,
     Primitive,
+    Range,
     Replacing,
     Sum,
     SummedProduct,
@@ -48,23 +49,25 @@ from combdiff.ir import (
     affine,
     affine_parts,
     axes_of,
-    delta,
     divided,
     divided_function,
-    dtype_of,
     factors_of,
     function,
+    indicator,
     is_call,
     is_matrix_function,
     items_of,
     joined,
     lambda_,
     let,
+    matrices_in,
     mul,
     negate,
     opposite,
     put_back,
     raised,
+    remembered,
+    size_form,
     split,
     substitute,
     subterms,
@@ -75,7 +78,9 @@ from combdiff.ir import (
 )
 from combdiff.records import dataclass
 from combdiff.simplification.egraph.saturation import apart, normal
+from combdiff.simplification.eigenvectors import UNITARY, changed, contracted, times
 from combdiff.simplification.normal_form.canonical import canonical, canonical_order, form_key
+from combdiff.simplification.normal_form.conditions import plain_conditions
 from combdiff.simplification.normal_form.expansion import coefficient_of, conjugate
 from combdiff.simplification.normal_form.symmetries import with_known_symmetries, without_known_symmetries
 
@@ -84,7 +89,6 @@ _Case = tuple[_Conditions, _Conditions]
 
 MOST_TERMS = 300  # of a sum of products that is looked through
 MOST_CONDITIONS = 3  # on the indices of a pair
-UNITARY = ("eigvecsh", "svd_right")  # square matrices of vectors
 NUMBERED = ("eigvalsh", "eiglevels", "svdvals", "svdlevels", "svd_left", *UNITARY)  # by the last of their axes
 
 BY_OTHERS: dict[str, Callable[[Term], Term]] = {
@@ -104,31 +108,22 @@ def _with_powers(whole: SummedProduct) -> SummedProduct:
     return SummedProduct(whole.indices, tuple(part for each in whole.factors for part in _powers(each)))
 
 
-def _times(one: SummedProduct, other: SummedProduct) -> SummedProduct:
-    """The product of two products that have no index in common."""
-    return SummedProduct((*one.indices, *other.indices), (*one.factors, *other.factors))
-
-
-def _changed(whole: SummedProduct, replacement: Mapping[Var, Term]) -> SummedProduct:
-    """A product with other terms for some of its indices, which it is not summed over then."""
-    indices = tuple(each for each in whole.indices if each not in replacement)
-    return SummedProduct(indices, tuple(substitute(each, replacement) for each in whole.factors))
-
-
 def with_divided_differences(body: Term, settled: Callable[[Term], Term]) -> Term:
     """A let program with divided differences for gaps within pairs, where `settled` finds what is 0 without a gap."""
     nodes = {node for value in values_of(body) for node in subterms(value)}
-    if not any(isinstance(node, Unequal) for node in nodes) or all(whole_power(node)[1] > 0 for node in nodes):
+    of_pairs = any(isinstance(node, Unequal) or _numbers(node) for node in nodes)
+    if not of_pairs or all(whole_power(node)[1] > 0 for node in nodes):
         return body
-    bindings, result = split(with_known_symmetries(body))
-    regular = _Regular(dict(bindings), Names(body), settled)
+    known = with_known_symmetries(body)
+    bindings, result = split(known)
+    regular = _Regular(known, settled)
     items = tuple(map(regular.item, items_of(result)))
     changed = items != tuple(items_of(result))
     return without_known_symmetries(let(bindings, joined(result, items))) if changed else body
 
 
-def _nodes(gap: Term) -> tuple[Apply, ...]:
-    """The numbers x and y of 1/(x − y), which are elements of one tensor at different indices."""
+def _ends(gap: Term) -> tuple[Apply, ...]:
+    """The numbers x and y of 1/(x − y), which are elements of one tensor that differ in one index."""
     base, exponent = whole_power(gap)
     if exponent >= 0 or not isinstance(base, Add) or len(base.terms) != 2:
         return ()
@@ -136,14 +131,59 @@ def _nodes(gap: Term) -> tuple[Apply, ...]:
     found = [each for each in (*base.terms, *less) if isinstance(each, Apply)]
     if len(less) != 1 or len(found) != 2 or found[0].function is not found[1].function:
         return ()
-    differing = [pair for pair in zip(*(each.arguments for each in found), strict=True) if pair[0] is not pair[1]]
-    return tuple(found) if len(differing) == 1 and all(isinstance(each, Var) for each in differing[0]) else ()
+    return tuple(found) if len(_differing(found)) == 1 else ()
+
+
+def _nodes(gap: Term) -> tuple[Apply, ...]:
+    """The numbers x and y of 1/(x − y), where these have bare indices."""
+    ends = _ends(gap)
+    return ends if all(isinstance(each, Var) for pair in _differing(ends) for each in pair) else ()
+
+
+def _is_divided(whole: SummedProduct) -> bool:
+    """Whether a product is divided by a gap."""
+    return any(map(_ends, whole.factors))
+
+
+def _differing(ends: Sequence[Apply]) -> list[tuple[Term, ...]]:
+    """The pairs of indices of two elements that are not the same."""
+    pairs = zip(*(each.arguments for each in ends), strict=True)
+    return [pair for pair in pairs if pair[0] is not pair[1]]
 
 
 def _pair(nodes: Sequence[Apply]) -> tuple[Var, Var]:
     """The indices of the nodes of a gap."""
-    (pair,) = (pair for pair in zip(*(each.arguments for each in nodes), strict=True) if pair[0] is not pair[1])
-    return pair
+    ((first, second),) = _differing(nodes)
+    assert isinstance(first, Var)
+    assert isinstance(second, Var)
+    return first, second
+
+
+def _over_all_numbers(whole: SummedProduct, names: Names) -> SummedProduct:
+    """A product with conditions on an index over all eigenvalues for one over some, w[k + 2] is [k ≥ 2] w[k]: for those
+    that conditions say to differ from others."""
+    differing = {index for factor in whole.factors for index in _pair_indices(factor)}
+    reads = (
+        node for factor in whole.factors for node in subterms(factor) if isinstance(node, Apply) and _numbers(node)
+    )
+    for place, axis in ((node.arguments[-1], axes_of(node.function)[-1]) for node in reads):
+        for index in (each for each in whole.indices if each in differing):
+            start = affine([(place, 1), (index, -1)])
+            if index is place or index not in place.free or index in start.free or not isinstance(index.type, Range):
+                continue
+            new = names.fresh(Var(index.name, axis))
+            here = affine([(new, 1), (start, -1)])
+            last = affine([(size_form(index.type.size), 1), (here, -1)], -1)
+            moved = changed(whole, {index: here})
+            factors = plain_conditions((*moved.factors, indicator(here), indicator(last)))
+            return _over_all_numbers(SummedProduct((*moved.indices, new), tuple(factors)), names)
+    return whole
+
+
+def _numbers(access: Term) -> bool:
+    """Whether a term is an eigenvalue, a singular value or an element of vectors of them."""
+    function = access.function if isinstance(access, Apply) else None
+    return isinstance(function, Primitive) and function.name in NUMBERED
 
 
 def _conjugate(factor: Term) -> Term:
@@ -158,9 +198,12 @@ def _conjugated(whole: SummedProduct) -> SummedProduct:
     return SummedProduct(whole.indices, tuple(map(_conjugate, whole.factors)))
 
 
-def _pair_indices(value: Term) -> set[Var]:
-    """The indices that conditions say to differ."""
-    return {var for node in subterms(value) if isinstance(node, Unequal) for var, _ in affine_parts(node.form)[0]}
+@remembered
+def _pair_indices(value: Term) -> frozenset[Var]:
+    """The indices that conditions say to differ, and those of gaps."""
+    found = {var for node in subterms(value) if isinstance(node, Unequal) for var, _ in affine_parts(node.form)[0]}
+    ends = (each for node in subterms(value) for part in _powers(node) for each in _ends(part))
+    return frozenset(found.union(var for end in ends for var in end.arguments if isinstance(var, Var)))
 
 
 def _read_in(value: Term) -> set[Term]:
@@ -169,21 +212,21 @@ def _read_in(value: Term) -> set[Term]:
 
 
 def _is_open(term: Term, marked: set[Var] | None) -> bool:
-    """Whether a factor is taken apart: a sum in which conditions or marked indices stand."""
+    """Whether a factor is taken apart: a sum in which conditions, gaps or marked indices stand."""
     if not isinstance(term, Add | Sum | Mul | Conj) and not (isinstance(term, Primitive) and term.name == "real"):
         return False
-    return (
-        marked is None or not term.free.isdisjoint(marked) or any(isinstance(node, Unequal) for node in subterms(term))
-    )
+    return marked is None or not term.free.isdisjoint(marked) or bool(_pair_indices(term))
 
 
 class _Regular:
     """Takes gaps within pairs out of the results of one program."""
 
-    def __init__(self, definitions: dict[Var, Term], names: Names, settled: Callable[[Term], Term]) -> None:
-        self.definitions = definitions
-        self.names = names
+    def __init__(self, body: Term, settled: Callable[[Term], Term]) -> None:
+        self.definitions = definitions = dict(split(body)[0])
+        self.names = Names(body)
         self.settled = settled
+        held = definitions.keys() & matrices_in(body)
+        self.inner = held.union(*(definitions[each].free for each in held))  # what matrices are made of, and they
         self.unequal = set[Var]()  # definitions that sum over pairs
         self.numbered: dict[Var, list[int]] = {}  # definitions with parameters that number eigenvalues, and which
         for var, value in definitions.items():
@@ -198,13 +241,18 @@ class _Regular:
         parameters, value = (item.parameters, item.body) if isinstance(item, Lambda) else ((), item)
         try:
             value = apart(self._opened(value), self.names)  # an index is of one pair, whatever its name was elsewhere
-            opened = self._products(value, _pair_indices(value))
-            products = [*map(_with_powers, opened)]
-            if not any(_gaps(each.factors) for each in products):
+            opened = self._products(value, {*_pair_indices(value)})
+            products = [_with_powers(_over_all_numbers(each, self.names)) for each in opened]
+            before = sum(map(_is_divided, products))
+            products = self._contracted(products)
+            left = [each for each in products if _is_divided(each) and not self._vanishes(each)]
+            paired = [each for each in left if _gaps(each.factors)]
+            if not paired and len(left) == before:
                 return item
-            products = _contracted(products)
-            paired = [each for each in products if _gaps(each.factors)]
-            return lambda_(parameters, self._regular(paired, [each for each in products if not _gaps(each.factors)]))
+            rest = [each.term for each in products if each not in paired and (each in left or not _is_divided(each))]
+            if not left:
+                return lambda_(parameters, self._without_gaps(rest))
+            return lambda_(parameters, self._regular(paired, rest) if paired else add(*rest))
         except _Irregular:
             return item
 
@@ -213,8 +261,7 @@ class _Regular:
         found = set[Term]()
         for node in subterms(value):
             if isinstance(node, Apply):
-                own = isinstance(node.function, Primitive) and node.function.name in NUMBERED
-                places = [-1] if own else self.numbered.get(node.function, [])  # type: ignore[call-overload]
+                places = [-1] if _numbers(node) else self.numbered.get(node.function, [])  # type: ignore[call-overload]
                 found.update(node.arguments[n] for n in places)
         return found
 
@@ -236,6 +283,37 @@ class _Regular:
                 return value
             value = put_back(value, wanted, {})
 
+    def _vanishes(self, whole: SummedProduct) -> bool:
+        """Whether a product with a gap is 0 by what vectors are to each other and to their matrix."""
+        try:
+            products = self._contracted(self._products(self._written_out(whole.term), None))
+        except _Irregular:
+            return False
+        sums: dict[Term, Term] = {}
+        for each in products:
+            number, rest = coefficient_of(normal(each.term))
+            sums[rest] = add(sums.get(rest, ZERO), number)
+        return all(ZERO in (number, rest) for rest, number in sums.items())
+
+    def _without_gaps(self, terms: Sequence[Term]) -> Term:
+        """What is left of a sum without its pairs; multiplied out, where fewer terms are left of it then."""
+        try:
+            written = self._written_out(add(*terms))
+            before, after = self._products(written, None), self._collected([written])
+        except _Irregular:
+            return add(*terms)
+        return add(*(after if len(after) < len(before) else terms))
+
+    def _written_out(self, term: Term) -> Term:
+        """A term with all definitions written out but what the matrices of vectors are made of."""
+        while wanted := {
+            v: self.definitions[v] for v in _read_in(term) if v in self.definitions and v not in self.inner
+        }:
+            if any(map(is_call, wanted.values())):
+                raise _Irregular
+            term = put_back(term, wanted, {})
+        return apart(term, self.names)
+
     def _products(self, term: Term, marked: set[Var] | None) -> list[SummedProduct]:
         """A term as a sum of products; as far as conditions or marked indices stand in it, if some are."""
         match term:
@@ -249,7 +327,7 @@ class _Regular:
                     )
                     if len(found) * len(parts) > MOST_TERMS:
                         raise _Irregular
-                    found = [_times(one, other) for one, other in product(found, parts)]
+                    found = [times(one, other) for one, other in product(found, parts)]
             case Sum():
                 own: dict[Var, Term] = {index: self.names.fresh(index) for index in term.indices}
                 if marked is not None:
@@ -271,7 +349,7 @@ class _Regular:
 
     # --- pairs -----------------------------------------------------------------------------------------------------
 
-    def _regular(self, paired: Sequence[SummedProduct], others: Sequence[SummedProduct]) -> Term:
+    def _regular(self, paired: Sequence[SummedProduct], rest: Sequence[Term]) -> Term:
         """The sum of all products, with divided differences in those that have gaps within pairs."""
         groups = _Groups(self.names)
         for each in paired:
@@ -284,12 +362,11 @@ class _Regular:
                     within.append(group.having(mul(conditions, _nodes_in_order(_difference(coefficient, group)))))
                 else:
                     between.append(group.having(mul(conditions, coefficient, group.gap)).term)
-        rest = [each.term for each in others]
         joined_up = self._without_diagonals(rest, within)
         if joined_up is None:
             return add(*rest, *between, *(each.having(mul(each.unequal, each.coefficient)).term for each in within))
         whole = [each for group in within for each in self._products(group.term, {group.first, group.second})]
-        return add(*joined_up, *between, *(each.term for each in _contracted(whole)))
+        return add(*joined_up, *between, *(each.term for each in self._contracted(whole)))
 
     def _without_diagonals(self, rest: Sequence[Term], within: Sequence[_Group]) -> list[Term] | None:
         """Terms less those at which pairs are equal, for sums over all pairs; None where these are not among them."""
@@ -303,59 +380,13 @@ class _Regular:
     def _collected(self, terms: Sequence[Term]) -> list[Term]:
         """The terms of a sum, multiplied out, that are not multiples of each other."""
         sums: dict[Term, Term] = {}
-        for each in _contracted(self._products(add(*terms), None)):
+        for each in self._contracted(self._products(add(*terms), None)):
             number, rest = coefficient_of(normal(self.settled(each.term)))
             sums[rest] = add(sums.get(rest, ZERO), number)
         return [mul(number, rest) for rest, number in sums.items() if number is not ZERO and rest is not ZERO]
 
-
-def _contracted(products: Sequence[SummedProduct]) -> list[SummedProduct]:
-    """Products with δ for sums of products of orthonormal vectors, U†U = 1 and U U† = 1; without those that are 0."""
-    found = []
-    for each in products:
-        while new := _by_orthonormality(each):
-            each = new
-        if ZERO not in each.factors:
-            found.append(each)
-    return found
-
-
-def _by_orthonormality(whole: SummedProduct) -> SummedProduct | None:
-    """A product in which one sum over elements of orthonormal vectors is a δ."""
-    accesses = [(each, inner) for each in whole.factors if (inner := _vector(each)) is not None]
-    for n, (one, first) in enumerate(accesses):
-        for other, second in accesses[n + 1 :]:
-            conjugated = isinstance(one, Conj) != isinstance(other, Conj)
-            if first.function is not second.function or conjugated != (dtype_of(first) is complex):
-                continue
-            for axis in (-2, -1):
-                index, fixed = first.arguments[axis], -3 - axis
-                left, right = first.arguments[fixed], second.arguments[fixed]
-                same = index is second.arguments[axis] and first.arguments[:-2] == second.arguments[:-2]
-                every = isinstance(index, Var) and index.type == axes_of(first.function)[axis]
-                rest = list(whole.factors)
-                rest.remove(one)
-                rest.remove(other)
-                if (
-                    not (same and every)
-                    or index not in whole.indices
-                    or any(index in each.free for each in (*rest, left, right))
-                ):
-                    continue
-                kept = SummedProduct(tuple(each for each in whole.indices if each is not index), tuple(rest))
-                for here, there in ((left, right), (right, left)):
-                    if here in kept.indices and isinstance(here, Var) and here is not there:
-                        return _changed(kept, {here: there})
-                return _times(kept, SummedProduct((), (delta(left, right),)))
-    return None
-
-
-def _vector(factor: Term) -> Apply | None:
-    """The element of orthonormal vectors that a factor is, or is the conjugate of."""
-    inner = factor.body if isinstance(factor, Conj) else factor
-    if not isinstance(inner, Apply) or not isinstance(inner.function, Primitive) or inner.function.name not in UNITARY:
-        return None
-    return inner
+    def _contracted(self, products: Sequence[SummedProduct]) -> list[SummedProduct]:
+        return contracted(products, self.definitions, self.names)
 
 
 @dataclass(frozen=True)
@@ -447,7 +478,7 @@ class _Groups:
         first, second = self._index(0, one), self._index(1, other)
         gap = substitute(gap, {one: first, other: second})
         groups = [
-            self._group(gap, _changed(left, dict(zip((one, other), places, strict=True))))
+            self._group(gap, changed(left, dict(zip((one, other), places, strict=True))))
             for places in ((first, second), (second, first))
         ]
         keys = [(gap, group.vectors) for group in groups]

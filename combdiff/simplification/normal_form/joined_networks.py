@@ -152,7 +152,7 @@ def _over(indices: Sequence[Var], factors: Sequence[Term]) -> Term:
 
 def _namings(one: SummedProduct, other: SummedProduct) -> list[Renaming]:
     """Names for summed indices of `other`, those of `one`, under which a factor of one is a factor of the other."""
-    each = ([_naming(part, like, other.indices, one.indices) for like in one.factors] for part in other.factors)
+    each = ([naming_of(part, like, other.indices, one.indices) for like in one.factors] for part in other.factors)
     namings = [some for ways in each if (some := [naming for naming in ways if naming])]
     found: list[Renaming] = []
     seen: set[tuple[frozenset[tuple[Var, Var]], int]] = set()
@@ -168,20 +168,20 @@ def _namings(one: SummedProduct, other: SummedProduct) -> list[Renaming]:
             continue
         todo.append((naming, n + 1))
         for more in namings[n]:
-            both = _both(naming, more)
+            both = together(naming, more)
             if both is not None and both != naming:
                 todo.append((both, n + 1))
     return found
 
 
-def _both(naming: Renaming, more: Renaming) -> Renaming | None:
+def together(naming: Renaming, more: Renaming) -> Renaming | None:
     """Two namings as one, None where they name one index twice, or two alike."""
     new = {index: name for index, name in more.items() if index not in naming}
     agree = all(naming.get(index, name) is name for index, name in more.items())
     return {**naming, **new} if agree and not set(new.values()).intersection(naming.values()) else None
 
 
-def _naming(part: Term, like: Term, own: Sequence[Var], theirs: Sequence[Var]) -> Renaming | None:
+def naming_of(part: Term, like: Term, own: Sequence[Var], theirs: Sequence[Var]) -> Renaming | None:
     """The names for indices that make one term another; None where nothing does."""
     found = _matched(part, like, {}, own, theirs)
     return found if found is not None and substitute(part, found) is like else None
