@@ -1,7 +1,8 @@
-"""What the vectors of a decomposition are to each other, and to the matrix that they are the eigenvectors of.
+"""What the vectors of a decomposition are to each other, and to the matrix that they are those of.
 
     Σ_i U[i,k]* U[i,l]   →   δ(k, l)             Σ_k U[i,k] U[j,k]*   →   δ(i, j)
     Σ_j A[i,j] U[j,k]    →   w[k] U[i,k]         where U and w are those of the Hermitian matrix A
+    Σ_j X[i,j] V[j,k]    →   s[k] U[i,k]         where X = U diag(s) V†, and Σ_i X[i,j]* U[i,k]  →  s[k] V[j,k]
 
 The matrix may stand in a product by its name or written out, as in Σ_{j,l} X[l,i] X[l,j] U[j,k].
 
@@ -11,7 +12,6 @@ Invariant: the value is unchanged.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from combdiff.ir import (
     ZERO,
@@ -30,7 +30,6 @@ from combdiff.ir import (
     Var,
     apply,
     axes_of,
-    conj,
     delta,
     dtype_of,
     negate,
@@ -38,9 +37,15 @@ from combdiff.ir import (
     substitute,
 )
 from combdiff.records import dataclass
+from combdiff.simplification.normal_form.expansion import conjugate
 from combdiff.simplification.normal_form.joined_networks import Renaming, naming_of, together
 
 UNITARY = ("eigvecsh", "svd_right")  # square matrices of vectors
+IMAGES = {  # the vectors that a matrix makes of vectors, times which numbers; the adjoint does it of those on the left
+    "eigvecsh": ("eigvecsh", "eigvalsh"),
+    "svd_right": ("svd_left", "svdvals"),
+    "svd_left": ("svd_right", "svdvals"),
+}
 
 
 def times(one: SummedProduct, other: SummedProduct) -> SummedProduct:
@@ -55,14 +60,14 @@ def changed(whole: SummedProduct, replacement: Mapping[Var, Term]) -> SummedProd
 
 
 def contracted(products: Sequence[SummedProduct], definitions: Mapping[Var, Term], names: Names) -> list[SummedProduct]:
-    """Products with δ for sums of products of orthonormal vectors, and eigenvalues for what a matrix makes of its
-    eigenvectors; without those that are 0."""
+    """Products with δ for sums of products of orthonormal vectors, and numbers for what a matrix makes of its vectors;
+    without those that are 0."""
     found, todo = list[SummedProduct](), [*reversed(products)]
     while todo:
         each = todo.pop()
         if (one := _by_orthonormality(each)) is not None:
             todo.append(one)
-        elif (several := _by_eigenvalues(each, definitions, names)) is not None:
+        elif (several := _by_numbers(each, definitions, names)) is not None:
             todo += several
         elif ZERO not in each.factors:
             found.append(each)
@@ -77,7 +82,7 @@ def _by_orthonormality(whole: SummedProduct) -> SummedProduct | None:
             conjugated = isinstance(one, Conj) != isinstance(other, Conj)
             if first.function is not second.function or conjugated != (dtype_of(first) is complex):
                 continue
-            for axis in (-2, -1):
+            for axis in (-2, -1) if first.function.name in UNITARY else (-2,):  # type: ignore[attr-defined]
                 index, fixed = first.arguments[axis], -3 - axis
                 left, right = first.arguments[fixed], second.arguments[fixed]
                 same = index is second.arguments[axis] and first.arguments[:-2] == second.arguments[:-2]
@@ -118,61 +123,65 @@ def _with_deltas_solved(whole: SummedProduct) -> SummedProduct:
 def _vector(factor: Term) -> Apply | None:
     """The element of orthonormal vectors that a factor is, or is the conjugate of."""
     inner = factor.body if isinstance(factor, Conj) else factor
-    if not isinstance(inner, Apply) or not isinstance(inner.function, Primitive) or inner.function.name not in UNITARY:
+    if not isinstance(inner, Apply) or not isinstance(inner.function, Primitive) or inner.function.name not in IMAGES:
         return None
     return inner
 
 
 @dataclass(frozen=True)
 class _Matrix:
-    """The elements at a row and a column of the matrix that vectors are eigenvectors of: a product, and the rest."""
+    """The elements at a row and a column of a matrix, a product and the rest, which makes multiples of vectors of some:
+    Σ over the column of it times vectors[column, k] is numbers[k] images[row, k]."""
 
     row: Var
     column: Var
+    images: Primitive
+    numbers: Primitive
     product: SummedProduct
     rest: tuple[SummedProduct, ...] = ()
 
-    @property
-    def transposed(self) -> _Matrix:
-        """The same, for vectors that are multiplied from the left."""
-        return replace(self, row=self.column, column=self.row)
 
-
-def _by_eigenvalues(whole: SummedProduct, definitions: Mapping[Var, Term], names: Names) -> list[SummedProduct] | None:
+def _by_numbers(whole: SummedProduct, definitions: Mapping[Var, Term], names: Names) -> list[SummedProduct] | None:
     """Products with w[k] U[i,k] for a sum over j of A[i,j] U[j,k], less what the rest of the matrix makes of U[j,k]."""
     for factor in whole.factors:
         vector = _vector(factor)
         if vector is None or vector.arguments[-2] not in whole.indices:
             continue
         for matrix in _matrices(vector, definitions, names):
-            ways = [matrix] if factor is vector else []
-            ways += [matrix.transposed] if factor is not vector or dtype_of(vector) is not complex else []
-            for each in ways:
-                if (found := _with_number(whole, factor, vector, each)) is not None:
-                    return found
+            if (found := _with_number(whole, factor, vector, matrix)) is not None:
+                return found
     return None
 
 
 def _matrices(vector: Apply, definitions: Mapping[Var, Term], names: Names) -> Iterator[_Matrix]:
-    """The Hermitian matrix that a vector is an eigenvector of, as it may stand in a product: by its name, written out,
-    and as each of its terms with a sum in it."""
-    (matrix,) = vector.function.children
-    if not isinstance(matrix, Var) or vector.function is not Primitive("eigvecsh", (matrix,)):
+    """The matrix that a vector is of, as it may stand in a product: by its name, written out, and as each of its terms
+    with a sum in it. A Hermitian one is its own adjoint."""
+    vectors, stack = vector.function, vector.arguments[:-2]
+    assert isinstance(vectors, Primitive)
+    images, numbers = (Primitive(name, vectors.children) for name in IMAGES[vectors.name])
+    (matrix,) = vectors.children
+    hermitian = isinstance(matrix.type, Space) and _is_hermitian(matrix.type) if isinstance(matrix, Var) else False
+    if not isinstance(matrix, Var) or axes_of(images)[-1] != axes_of(vectors)[-1]:
         return
-    if not isinstance(matrix.type, Space) or not _is_hermitian(matrix.type):
-        return
-    row, column = names.indices(matrix.type.axes[-2:])
-    stack = vector.arguments[:-2]
-    yield _Matrix(row, column, SummedProduct((), (Apply(matrix, (*stack, row, column)),)))
-    if matrix.type.dtype is complex:
-        yield _Matrix(row, column, SummedProduct((), (conj(Apply(matrix, (*stack, column, row))),)))
-    value = definitions.get(matrix)
-    if isinstance(value, Lambda):
-        written = apply(value, (*stack, row, column))
-        parts = [SummedProduct.of(term, names) for term in (written.terms if isinstance(written, Add) else (written,))]
-        for n, part in enumerate(parts):
-            if part.indices:
-                yield _Matrix(row, column, part, (*parts[:n], *parts[n + 1 :]))
+    row, column = names.indices((axes_of(images)[-2], axes_of(vectors)[-2]))
+    for value in (matrix, definitions.get(matrix)):
+        written = []
+        if isinstance(value, Var | Lambda) and (hermitian or vectors.name == "svd_right"):
+            written.append(_terms(apply(value, (*stack, row, column)), names))
+        if isinstance(value, Var | Lambda) and (hermitian or vectors.name == "svd_left"):
+            written.append([_conjugated(each) for each in _terms(apply(value, (*stack, column, row)), names)])
+        for terms in written:
+            for n, term in enumerate(terms):
+                if value is matrix or term.indices:
+                    yield _Matrix(row, column, images, numbers, term, (*terms[:n], *terms[n + 1 :]))
+
+
+def _terms(value: Term, names: Names) -> list[SummedProduct]:
+    return [SummedProduct.of(term, names) for term in (value.terms if isinstance(value, Add) else (value,))]
+
+
+def _conjugated(whole: SummedProduct) -> SummedProduct:
+    return SummedProduct(whole.indices, tuple(map(conjugate, whole.factors)), conjugate(whole.number))
 
 
 def _is_hermitian(space: Space) -> bool:
@@ -183,26 +192,28 @@ def _is_hermitian(space: Space) -> bool:
 
 
 def _with_number(whole: SummedProduct, factor: Term, vector: Apply, matrix: _Matrix) -> list[SummedProduct] | None:
-    """The product with an eigenvalue for the matrix and the sum over its column; None where they are not there."""
-    index, product = vector.arguments[-2], matrix.product
-    beside = list(whole.factors)
+    """The product with a number for the matrix and the sum over its column; None where they are not there."""
+    index = vector.arguments[-2]
+    star = conjugate if isinstance(factor, Conj) else lambda each: each
+    product, beside = matrix.product, list(whole.factors)
     beside.remove(factor)
     read = tuple(dict.fromkeys(var for each in beside for var in each.free))
-    for naming, left in _embedded(product.factors, beside, {}, (*product.indices, matrix.row, matrix.column), read):
+    pattern = tuple(map(star, product.factors))
+    for naming, left in _embedded(pattern, beside, {}, (*product.indices, matrix.row, matrix.column), read):
         summed = [naming.get(each) for each in (*product.indices, matrix.column)]
         others = {naming.get(matrix.row), *(var for each in left for var in each.free)}
         if naming.get(matrix.column) is index and {*summed} <= {*whole.indices} and others.isdisjoint({None, *summed}):
             kept = tuple(each for each in whole.indices if each not in summed)
-            scaled = SummedProduct(kept, (*left, raised(product.number, -1)))
-            row = naming[matrix.row]
-            at = (*vector.arguments[:-2], vector.arguments[-1])
-            number = Apply(Primitive("eigvalsh", vector.function.children), at)
-            found = [times(scaled, SummedProduct((), (number, substitute(factor, {index: row}))))]
+            scaled = SummedProduct(kept, (*left, raised(star(product.number), -1)))
+            row, (*stack, _, k) = naming[matrix.row], vector.arguments
+            found = [
+                SummedProduct((), (Apply(matrix.numbers, (*stack, k)), star(Apply(matrix.images, (*stack, row, k)))))
+            ]
             for each in matrix.rest:
-                moved = changed(each, {matrix.row: row, matrix.column: index})
-                less = SummedProduct((index, *moved.indices), (negate(each.number), *moved.factors, factor))
-                found.append(_with_deltas_solved(times(scaled, less)))
-            return found
+                at = changed(each, {matrix.row: row, matrix.column: index})
+                less = (negate(star(each.number)), *map(star, at.factors), factor)
+                found.append(SummedProduct((index, *at.indices), less))
+            return [_with_deltas_solved(times(scaled, each)) for each in found]
     return None
 
 

@@ -84,6 +84,25 @@ CASES: dict[str, Case] = {
 }
 
 
+def of_low_rank(X: Any) -> Any:
+    U, s, Vh = np.linalg.svd(X, full_matrices=False)
+    return (U[:, :2] * s[:2]) @ Vh[:2]
+
+
+CASES |= {
+    "beside the nearest of rank 2": (
+        cd.Space(5, 4),
+        lambda X: ((X - of_low_rank(X)) ** 2).sum(),
+        "2 X[d,e] - 2 Σ_{i<2} svd_left(X)[d,i] svd_right(X)[e,i] svdvals(X)[i]",
+    ),
+    "beside the nearest of rank 2, complex": (
+        cd.Space(5, 4, dtype=complex),
+        lambda X: (np.abs(X - of_low_rank(X)) ** 2).sum(),
+        "2 X[d,e] - 2 Σ_{i<2} svd_left(X)[d,i] svdvals(X)[i] svd_right(X)[e,i]*",
+    ),
+}
+
+
 def program(case: str) -> cd.Program:
     space, function, _ = CASES[case]
 
@@ -134,6 +153,17 @@ def test_what_is_no_eigenvalue_stays() -> None:
     assert "/ (t[j] - t[k])" in str(cd.grad(other, "A"))
     assert cd.testing.check_grad(other, "A", A=A, B=B) < 1e-6
     assert cd.testing.check_grad(weighted, "X", X=rng.normal(size=(5, 4)), s=rng.normal(size=5)) < 1e-6
+
+
+@pytest.mark.parametrize("kind", [float, complex])
+def test_wide_matrices_have_vectors_without_numbers(kind: type) -> None:
+    @cd.program
+    def f(X: cd.Space(3, 4, dtype=kind)):
+        return (np.abs(X - of_low_rank(X)) ** 2).sum()
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3, 4)) + (1j * rng.normal(size=(3, 4)) if kind is complex else 0)
+    assert cd.testing.check_grad(f, "X", X=X) < 1e-6
 
 
 @pytest.mark.parametrize("kind", [float, complex])
