@@ -38,7 +38,7 @@ from combdiff.planning.passes import pipeline as passes
 from combdiff.planning.plan import Plan, cost, patterns_of, peak, rounds
 from combdiff.printing.plain import text
 from combdiff.runtime.execution import find_paths, stable
-from combdiff.simplification import normal_form, pipeline
+from combdiff.simplification import eigenvectors, normal_form, pipeline
 from combdiff.simplification.egraph import saturation
 from combdiff.simplification.egraph.encoding import Codec
 from combdiff.simplification.laws.loading import RuleFile, load
@@ -482,6 +482,10 @@ def partition_function(x: cd.Space("n", "n")):
     return np.log(np.trace(cd.expm(-x)))
 
 
+def captured(x: cd.Space("n", "d")):
+    return ((x @ np.linalg.eigh(x.T @ x)[1][:, -2:]) ** 2).sum()
+
+
 NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "digits apart": (delta_solver, "taken_apart", lambda indices, factors: factors, laid_out_anew),
     "indices within windows": (delta_solver, "counted_within", lambda product, names: product, kronecker),
@@ -515,6 +519,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "bound tensors read": (pipeline, "read_bound", lambda body: body, shifted),
     "heavy tensors of the program": (derivation, "bind_again", lambda body, origin: body, smeared),
     "directions that commute": (pipeline, "with_commuting_blocks", lambda body: body, partition_function),
+    "images of eigenvectors": (eigenvectors, "_by_numbers", lambda *_: None, captured),
     "sums that vanish": (pipeline, "without_vanishing_sums", lambda body, settled: body, layer_norm),
     "short definitions": (pipeline, "without_short_definitions", lambda body, classes: body, fourth_power),
     "shares by name": (definitions, "with_named_shares", lambda body: iter(()), entropy),

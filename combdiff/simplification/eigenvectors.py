@@ -12,6 +12,7 @@ Invariant: the value is unchanged.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 
 from combdiff.ir import (
     ZERO,
@@ -41,6 +42,7 @@ from combdiff.simplification.normal_form.expansion import conjugate
 from combdiff.simplification.normal_form.joined_networks import Renaming, naming_of, together
 
 UNITARY = ("eigvecsh", "svd_right")  # square matrices of vectors
+MOST_MORE = 100  # products that the terms of matrices are written out to
 IMAGES = {  # the vectors that a matrix makes of vectors, times which numbers; the adjoint does it of those on the left
     "eigvecsh": ("eigvecsh", "eigvalsh"),
     "svd_right": ("svd_left", "svdvals"),
@@ -64,6 +66,8 @@ def contracted(products: Sequence[SummedProduct], definitions: Mapping[Var, Term
     without those that are 0."""
     found, todo = list[SummedProduct](), [*reversed(products)]
     while todo:
+        if len(found) + len(todo) > len(products) + MOST_MORE:
+            return [*products]
         each = todo.pop()
         if (one := _by_orthonormality(each)) is not None:
             todo.append(one)
@@ -154,26 +158,29 @@ def _by_numbers(whole: SummedProduct, definitions: Mapping[Var, Term], names: Na
 
 
 def _matrices(vector: Apply, definitions: Mapping[Var, Term], names: Names) -> Iterator[_Matrix]:
-    """The matrix that a vector is of, as it may stand in a product: by its name, written out, and as each of its terms
-    with a sum in it. A Hermitian one is its own adjoint."""
+    """The matrix that a vector is of, as it may stand in a product: by its name, or written out, of a sum one term.
+
+    A Hermitian matrix is its own adjoint; of a sum only one term is looked for, as two might stand for each other.
+    """
     vectors, stack = vector.function, vector.arguments[:-2]
     assert isinstance(vectors, Primitive)
     images, numbers = (Primitive(name, vectors.children) for name in IMAGES[vectors.name])
     (matrix,) = vectors.children
-    hermitian = isinstance(matrix.type, Space) and _is_hermitian(matrix.type) if isinstance(matrix, Var) else False
     if not isinstance(matrix, Var) or axes_of(images)[-1] != axes_of(vectors)[-1]:
         return
+    if vectors.name == "eigvecsh" and not _is_hermitian(matrix):
+        return
     row, column = names.indices((axes_of(images)[-2], axes_of(vectors)[-2]))
-    for value in (matrix, definitions.get(matrix)):
-        written = []
-        if isinstance(value, Var | Lambda) and (hermitian or vectors.name == "svd_right"):
-            written.append(_terms(apply(value, (*stack, row, column)), names))
-        if isinstance(value, Var | Lambda) and (hermitian or vectors.name == "svd_left"):
-            written.append([_conjugated(each) for each in _terms(apply(value, (*stack, column, row)), names)])
-        for terms in written:
-            for n, term in enumerate(terms):
-                if value is matrix or term.indices:
-                    yield _Matrix(row, column, images, numbers, term, (*terms[:n], *terms[n + 1 :]))
+    values = [value for value in (matrix, definitions.get(matrix)) if isinstance(value, Var | Lambda)]
+    sides = (False, True) if vectors.name == "eigvecsh" else (vectors.name == "svd_left",)
+    for value, is_adjoint in product(values, sides):
+        at = (column, row) if is_adjoint else (row, column)
+        terms = _terms(apply(value, (*stack, *at)), names)
+        if is_adjoint:
+            terms = [_conjugated(each) for each in terms]
+        read = [term for term in terms if not any(isinstance(factor, Delta) for factor in term.factors)]
+        if read and not (is_adjoint and vectors.name == "eigvecsh" and terms[1:]):
+            yield _Matrix(row, column, images, numbers, read[0], tuple(term for term in terms if term is not read[0]))
 
 
 def _terms(value: Term, names: Names) -> list[SummedProduct]:
@@ -184,8 +191,10 @@ def _conjugated(whole: SummedProduct) -> SummedProduct:
     return SummedProduct(whole.indices, tuple(map(conjugate, whole.factors)), conjugate(whole.number))
 
 
-def _is_hermitian(space: Space) -> bool:
+def _is_hermitian(matrix: Var) -> bool:
     """Whether the last two axes may be exchanged, complex numbers with their conjugates."""
+    space = matrix.type
+    assert isinstance(space, Space)
     *stack, row, column = range(space.order)
     exchanged = Action((*stack, column, row), (False,) * space.order, 1, space.dtype is complex)
     return exchanged in space.group
@@ -195,16 +204,16 @@ def _with_number(whole: SummedProduct, factor: Term, vector: Apply, matrix: _Mat
     """The product with a number for the matrix and the sum over its column; None where they are not there."""
     index = vector.arguments[-2]
     star = conjugate if isinstance(factor, Conj) else lambda each: each
-    product, beside = matrix.product, list(whole.factors)
+    beside = list(whole.factors)
     beside.remove(factor)
     read = tuple(dict.fromkeys(var for each in beside for var in each.free))
-    pattern = tuple(map(star, product.factors))
-    for naming, left in _embedded(pattern, beside, {}, (*product.indices, matrix.row, matrix.column), read):
-        summed = [naming.get(each) for each in (*product.indices, matrix.column)]
+    pattern = tuple(map(star, matrix.product.factors))
+    for naming, left in _embedded(pattern, beside, {}, (*matrix.product.indices, matrix.row, matrix.column), read):
+        summed = [naming.get(each) for each in (*matrix.product.indices, matrix.column)]
         others = {naming.get(matrix.row), *(var for each in left for var in each.free)}
         if naming.get(matrix.column) is index and {*summed} <= {*whole.indices} and others.isdisjoint({None, *summed}):
             kept = tuple(each for each in whole.indices if each not in summed)
-            scaled = SummedProduct(kept, (*left, raised(star(product.number), -1)))
+            scaled = SummedProduct(kept, (*left, raised(star(matrix.product.number), -1)))
             row, (*stack, _, k) = naming[matrix.row], vector.arguments
             found = [
                 SummedProduct((), (Apply(matrix.numbers, (*stack, k)), star(Apply(matrix.images, (*stack, row, k)))))

@@ -137,6 +137,38 @@ def test_gradients_read_as_by_hand(case: str) -> None:
         assert np.isfinite(gradient(np.eye(5, 4) + 0 * X)).all()
 
 
+BESIDE_JAX: dict[str, Callable[..., Any]] = {
+    "right singular vectors": lambda xp, X: ((X @ xp.linalg.svd(X, full_matrices=False)[2][:2].T) ** 2).sum(),
+    "thresholds": lambda xp, X: (lambda U, s, Vh: (((U * xp.maximum(s - 0.5, 0)) @ Vh - X) ** 2).sum())(
+        *xp.linalg.svd(X, full_matrices=False)
+    ),
+    "in a subspace": lambda xp, X: (lambda V: xp.trace(xp.linalg.inv(V[:, :3].T @ X.T @ X @ V[:, :3] + np.eye(3))))(
+        xp.linalg.eigh(X.T @ X)[1]
+    ),
+    "of a sum": lambda xp, X: (lambda V: ((X @ V[:, -2:]) ** 2).sum() + (X[:4] @ V[:, :2]).sum())(
+        xp.linalg.eigh(X.T @ X + X[:4] + X[:4].T)[1]
+    ),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("case", BESIDE_JAX)
+def test_derivatives_are_those_of_jax(case: str) -> None:
+    jax = pytest.importorskip("jax")
+
+    @cd.program
+    def f(X: cd.Space(5, 4)):
+        return BESIDE_JAX[case](np, X)
+
+    rng = np.random.default_rng(0)
+    X, V = rng.normal(size=(2, 5, 4))
+    with jax.enable_x64(True):
+        slope = jax.grad(lambda X: BESIDE_JAX[case](jax.numpy, X))
+        gradient, product = jax.jvp(slope, (X,), (V,))
+    np.testing.assert_allclose(cd.grad(f)(X), gradient, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(cd.hvp(f)(X, V), product, rtol=1e-6, atol=1e-7)
+
+
 def test_what_is_no_eigenvalue_stays() -> None:
     """Vectors of another matrix, of a matrix that is not symmetric, and of weighted data."""
 
