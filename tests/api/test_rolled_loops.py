@@ -54,6 +54,7 @@ def test_whole_numbers_that_count_the_steps_and_numbers_of_each_step_belong_to_t
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_steps_of_many_parts_are_rolled_however_many_there_are() -> None:
     """Sixteen steps of an LSTM, each nested in the next, went beyond Python's limit of recursion."""
 

@@ -24,6 +24,7 @@ def duration(r: cd.Space(), c: cd.Space(4)):
     return (years * present).sum() / present.sum()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("definition", "seen"),
     [

@@ -46,7 +46,7 @@ CASES: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", CASES)
 def test_values_derivatives_and_prints(name: str) -> None:
     rng = np.random.default_rng(0)

@@ -192,7 +192,7 @@ def agrees(found: Any, expected: Any) -> bool:
     return not numpy.isfinite(expected).all() or bool(numpy.abs(numpy.asarray(found) - expected).max() <= 1e-7 * scale)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(16))
 def test_values_and_derivatives_are_those_of_jax(seed: int) -> None:
     import jax

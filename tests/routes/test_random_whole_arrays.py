@@ -228,7 +228,7 @@ def check(seed: int, body: str, plain: dict[str, Any], traced: dict[str, Any], *
         np.testing.assert_allclose(product, (ahead - behind) / 2e-5, rtol=2e-3, atol=2e-3, err_msg=body)
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("seed", range(48))
 def test_values_derivatives_and_prints(seed: int) -> None:
     random = Random(seed)
@@ -257,7 +257,7 @@ RESULTS = (
 )
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(36))
 def test_steps_of_whole_arrays(seed: int) -> None:
     """Functions of matrices in steps, too, and as many steps as a state has elements."""
@@ -273,7 +273,7 @@ def test_steps_of_whole_arrays(seed: int) -> None:
     check(seed, body, {"scan": in_python}, {"scan": cd.scan}, twice=seed % 4 == 0)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(36))
 def test_factors_and_functions_of_matrices(seed: int) -> None:
     """Of parts of matrices and of stacks, too; what a result depends on has no signs or phases to choose."""

@@ -13,7 +13,7 @@ RNG = np.random.default_rng(5)
 CASES = [((2, 3, 4), 1, 0), ((2, 2, 2, 2), 2, 1), ((3, 2, 2), 0, 2), ((2, 2, 3), 2, 1)]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("shape", "weighed", "turned"), CASES)
 def test_slopes_by_digits_of_an_index(shape: tuple[int, ...], weighed: int, turned: int) -> None:
     """One axis is weighed and another turned around; every route gives the slopes."""
@@ -44,6 +44,7 @@ def test_three_digits_are_joined_without_conditions() -> None:
     np.testing.assert_allclose(gradient(psi, H), expected, rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_gates_on_neighbours_are_products_of_small_matrices() -> None:
     """Axes are brought to the front, merged, multiplied and put back: what is left reads the state at digits alone."""
     spins = 4

@@ -54,7 +54,7 @@ def objective(np: Any, scan: Any, case: tuple[str, str, str]) -> Callable[[Any, 
     return value
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", CASES, ids=", ".join)
 def test_second_derivatives_are_those_of_jax(case: tuple[str, str, str]) -> None:
     import jax

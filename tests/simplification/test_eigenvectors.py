@@ -119,7 +119,7 @@ def matrix(space: cd.Space, rng: np.random.Generator) -> Any:
     return X + adjoint(X) if space.group[1:] else X
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", CASES)
 def test_gradients_read_as_by_hand(case: str) -> None:
     """And are those of central differences, with their own derivatives; finite where eigenvalues are equal."""
