@@ -118,8 +118,9 @@ def with_divided_differences(body: Term, settled: Callable[[Term], Term]) -> Ter
     bindings, result = split(known)
     regular = _Regular(known, settled)
     items = tuple(map(regular.item, items_of(result)))
-    changed = items != tuple(items_of(result))
-    return without_known_symmetries(let(bindings, joined(result, items))) if changed else body
+    if items == tuple(items_of(result)):
+        return body
+    return without_known_symmetries(let(bindings, joined(result, items)))
 
 
 def _ends(gap: Term) -> tuple[Apply, ...]:
@@ -245,7 +246,7 @@ class _Regular:
             products = [_with_powers(_over_all_numbers(each, self.names)) for each in opened]
             before = sum(map(_is_divided, products))
             products = self._contracted(products)
-            left = [each for each in products if _is_divided(each) and not self._vanishes(each)]
+            left = self._left_of([each for each in products if _is_divided(each)])
             paired = [each for each in left if _gaps(each.factors)]
             if not paired and len(left) == before:
                 return item
@@ -283,10 +284,16 @@ class _Regular:
                 return value
             value = put_back(value, wanted, {})
 
-    def _vanishes(self, whole: SummedProduct) -> bool:
-        """Whether a product with a gap is 0 by what vectors are to each other and to their matrix."""
+    def _left_of(self, divided: Sequence[SummedProduct]) -> list[SummedProduct]:
+        """Products with gaps without those that are 0, alone or all together."""
+        left = [each for each in divided if not self._vanishes([each])]
+        return [] if len(left) > 1 and self._vanishes(left) else left
+
+    def _vanishes(self, divided: Sequence[SummedProduct]) -> bool:
+        """Whether products with gaps are 0 by what vectors are to each other and to their matrix."""
         try:
-            products = self._contracted(self._products(self._written_out(whole.term), None))
+            written = self._written_out(add(*(each.term for each in divided)))
+            products = self._contracted(self._products(written, None))
         except _Irregular:
             return False
         sums: dict[Term, Term] = {}

@@ -16,8 +16,10 @@ from combdiff.ir import (
     CUT_BELOW_ZERO,
     ZERO,
     Action,
+    Add,
     Apply,
     Cyclic,
+    Delta,
     Domain,
     Lambda,
     Names,
@@ -26,14 +28,17 @@ from combdiff.ir import (
     Symmetric,
     Term,
     Var,
+    add,
     affine,
     apply,
     conj,
+    factors_of,
     function,
     is_branched,
     is_nonnegative,
     let,
     matrices_in,
+    mul,
     negate,
     put_back,
     remembered,
@@ -45,6 +50,7 @@ from combdiff.ir import (
 from combdiff.records import dataclass
 from combdiff.simplification.egraph.extraction import symbols
 from combdiff.simplification.normal_form.canonical import canonical
+from combdiff.simplification.normal_form.conditions import compares_bare_indices
 from combdiff.simplification.normal_form.contraction import normalise
 from combdiff.simplification.normal_form.forms import form_of
 
@@ -183,19 +189,36 @@ def _symmetries(value: Lambda, axes: tuple[Domain, ...], dtype: type) -> tuple[s
     """The symmetry equations that hold for a tensor given element by element, by the canonical forms of both sides."""
     forms: dict[object, int] = {}
     names = Names(value)
-    plain = canonical(normalise(value.body, names), forms)
+
+    def canonical_form(term: Term) -> Term:
+        return canonical(normalise(_with_one_index(term), names), forms)
+
+    plain = canonical_form(value.body)
     if plain is ZERO:  # has all symmetries, also those that contradict each other
         return ()
     found: list[str] = []
     for indices in _changes(axes):
         for conjugated in (False, True) if dtype is complex else (False,):
             image = apply(value, [affine([(value.parameters[n], -1 if minus else 1)]) for n, minus in indices])
-            form = canonical(normalise(conj(image) if conjugated else image, names), forms)
+            form = canonical_form(conj(image) if conjugated else image)
             for sign, signed in ((1, form), (-1, negate(form))):
                 if signed is plain:
                     sources, negated = zip(*indices, strict=True)
                     found.append(Action(sources, negated, sign, conjugated).equation("t"))
     return tuple(found)
+
+
+def _with_one_index(term: Term) -> Term:
+    """A sum in whose products one of two indices that are equal stands for both: δ(i, j) t[j] is δ(i, j) t[i]."""
+    products = []
+    for each in term.terms if isinstance(term, Add) else (term,):
+        factors = list(factors_of(each))
+        for n, factor in enumerate(factors):
+            if isinstance(factor, Delta) and compares_bare_indices(factor):
+                one, other = sorted((v for v in (factor.left, factor.right) if isinstance(v, Var)), key=str)
+                factors = [part if n == m else substitute(part, {other: one}) for m, part in enumerate(factors)]
+        products.append(mul(*factors))
+    return add(*products)
 
 
 def _changes(axes: Sequence[Domain]) -> Iterator[_Change]:
