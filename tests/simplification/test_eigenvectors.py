@@ -89,7 +89,16 @@ def of_low_rank(X: Any) -> Any:
     return (U[:, :2] * s[:2]) @ Vh[:2]
 
 
+def laplacian(A: Any) -> Any:
+    return np.diag(A.sum(axis=1)) - A
+
+
 CASES |= {
+    "of a graph": (
+        SYMMETRIC,
+        lambda A: np.trace(vectors(laplacian(A))[:, :2].T @ laplacian(A) @ vectors(laplacian(A))[:, :2]),
+        "- Σ_{i<2} eigvecsh(A)[d,i] eigvecsh(A)[e,i]",
+    ),
     "beside the nearest of rank 2": (
         cd.Space(5, 4),
         lambda X: ((X - of_low_rank(X)) ** 2).sum(),
