@@ -106,7 +106,10 @@ def _by_orthonormality(whole: SummedProduct) -> SummedProduct | None:
 
 
 def _where_equal(whole: SummedProduct, left: Term, right: Term, axis: Domain) -> SummedProduct:
-    """A product with δ(left, right), solved for a summed index that goes over all of the axis."""
+    """A product with δ(left, right), solved for a summed index that goes over all of the axis.
+
+    The solver of δ's would make the conditions plain, too, by which pairs of eigenvalues are found.
+    """
     for here, there in ((left, right), (right, left)):
         if isinstance(here, Var) and here in whole.indices and here.type == axis and here not in there.free:
             return changed(whole, {here: there})
