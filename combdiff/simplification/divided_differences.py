@@ -15,7 +15,7 @@ or stay in all, so that a derivative that does not exist is infinite or no numbe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -78,10 +78,10 @@ from combdiff.ir import (
 )
 from combdiff.records import dataclass
 from combdiff.simplification.egraph.saturation import apart, normal
-from combdiff.simplification.eigenvectors import UNITARY, changed, contracted, times
+from combdiff.simplification.eigenvectors import UNITARY, changed, conjugated, contracted, times
 from combdiff.simplification.normal_form.canonical import canonical, canonical_order, form_key
 from combdiff.simplification.normal_form.conditions import plain_conditions
-from combdiff.simplification.normal_form.expansion import coefficient_of, conjugate
+from combdiff.simplification.normal_form.expansion import coefficient_of
 from combdiff.simplification.normal_form.symmetries import with_known_symmetries, without_known_symmetries
 
 _Conditions = tuple[Term, ...]
@@ -187,18 +187,6 @@ def _numbers(access: Term) -> bool:
     return isinstance(function, Primitive) and function.name in NUMBERED
 
 
-def _conjugate(factor: Term) -> Term:
-    """The conjugate of a factor; of a sum, the sum of those of its terms."""
-    if isinstance(factor, Add | Mul):
-        return (add if isinstance(factor, Add) else mul)(*map(_conjugate, factor.children))
-    return conjugate(factor)
-
-
-def _conjugated(whole: SummedProduct) -> SummedProduct:
-    """The conjugate of a product."""
-    return SummedProduct(whole.indices, tuple(map(_conjugate, whole.factors)))
-
-
 @remembered
 def _pair_indices(value: Term) -> frozenset[Var]:
     """The indices that conditions say to differ, and those of gaps."""
@@ -273,16 +261,27 @@ class _Regular:
 
         A matrix keeps its name where functions of it are taken.
         """
-        while True:
+
+        def chosen(value: Term) -> Collection[Term]:
             marked = _pair_indices(value)
             reads = {n.function for n in subterms(value) if isinstance(n, Apply) and not n.free.isdisjoint(marked)}
-            opened = {*reads, *self.unequal, *self.numbered}
-            wanted = {v: self.definitions[v] for v in _read_in(value) if v in self.definitions and v in opened}
+            return {*reads, *self.unequal, *self.numbered}
+
+        return self._with_values(value, chosen)
+
+    def _written_out(self, value: Term) -> Term:
+        """The value with all definitions written out but what the matrices of vectors are made of."""
+        outside = self.definitions.keys() - self.inner
+        return apart(self._with_values(value, lambda _: outside), self.names)
+
+    def _with_values(self, value: Term, chosen: Callable[[Term], Collection[Term]]) -> Term:
+        """The value with definitions written out as long as it reads some that are chosen for it."""
+        while read := self.definitions.keys() & _read_in(value) & {*chosen(value)}:
+            wanted = {var: self.definitions[var] for var in read}
             if any(map(is_call, wanted.values())):
                 raise _Irregular
-            if not wanted:
-                return value
             value = put_back(value, wanted, {})
+        return value
 
     def _left_of(self, divided: Sequence[SummedProduct]) -> list[SummedProduct]:
         """Products with gaps without those that are 0, alone or all together."""
@@ -296,11 +295,7 @@ class _Regular:
             products = self._contracted(self._products(written, None))
         except _Irregular:
             return False
-        sums: dict[Term, Term] = {}
-        for each in products:
-            number, rest = coefficient_of(normal(each.term))
-            sums[rest] = add(sums.get(rest, ZERO), number)
-        return all(ZERO in (number, rest) for rest, number in sums.items())
+        return not _added_up(each.term for each in products)
 
     def _without_gaps(self, terms: Sequence[Term]) -> Term:
         """What is left of a sum without its pairs; multiplied out, where fewer terms are left of it then."""
@@ -310,16 +305,6 @@ class _Regular:
         except _Irregular:
             return add(*terms)
         return add(*(after if len(after) < len(before) else terms))
-
-    def _written_out(self, term: Term) -> Term:
-        """A term with all definitions written out but what the matrices of vectors are made of."""
-        while wanted := {
-            v: self.definitions[v] for v in _read_in(term) if v in self.definitions and v not in self.inner
-        }:
-            if any(map(is_call, wanted.values())):
-                raise _Irregular
-            term = put_back(term, wanted, {})
-        return apart(term, self.names)
 
     def _products(self, term: Term, marked: set[Var] | None) -> list[SummedProduct]:
         """A term as a sum of products; as far as conditions or marked indices stand in it, if some are."""
@@ -342,11 +327,11 @@ class _Regular:
                 inside = self._products(substitute(term.body, own), marked)
                 found = [SummedProduct((*own.values(), *each.indices), each.factors) for each in inside]  # type: ignore[arg-type]
             case Conj() if not isinstance(term.body, Apply):
-                found = [_conjugated(each) for each in self._products(term.body, marked)]
+                found = [conjugated(each) for each in self._products(term.body, marked)]
             case Primitive(name="real", arguments=(body,)):
                 parts = self._products(body, marked)
                 found = [
-                    SummedProduct(p.indices, (HALF, *p.factors)) for each in parts for p in (each, _conjugated(each))
+                    SummedProduct(p.indices, (HALF, *p.factors)) for each in parts for p in (each, conjugated(each))
                 ]
             case _:
                 return [] if term is ZERO else [SummedProduct((), (term,))]
@@ -386,14 +371,19 @@ class _Regular:
 
     def _collected(self, terms: Sequence[Term]) -> list[Term]:
         """The terms of a sum, multiplied out, that are not multiples of each other."""
-        sums: dict[Term, Term] = {}
-        for each in self._contracted(self._products(add(*terms), None)):
-            number, rest = coefficient_of(normal(self.settled(each.term)))
-            sums[rest] = add(sums.get(rest, ZERO), number)
-        return [mul(number, rest) for rest, number in sums.items() if number is not ZERO and rest is not ZERO]
+        return _added_up(self.settled(each.term) for each in self._contracted(self._products(add(*terms), None)))
 
     def _contracted(self, products: Sequence[SummedProduct]) -> list[SummedProduct]:
         return contracted(products, self.definitions, self.names)
+
+
+def _added_up(terms: Iterable[Term]) -> list[Term]:
+    """The terms of a sum in normal form, with those that are multiples of each other as one; none that is 0."""
+    sums: dict[Term, Term] = {}
+    for each in terms:
+        number, rest = coefficient_of(normal(each))
+        sums[rest] = add(sums.get(rest, ZERO), number)
+    return [mul(number, rest) for rest, number in sums.items() if number is not ZERO and rest is not ZERO]
 
 
 @dataclass(frozen=True)

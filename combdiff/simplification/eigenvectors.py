@@ -23,16 +23,19 @@ from combdiff.ir import (
     Delta,
     Domain,
     Lambda,
+    Mul,
     Names,
     Primitive,
     Space,
     SummedProduct,
     Term,
     Var,
+    add,
     apply,
     axes_of,
     delta,
     dtype_of,
+    mul,
     negate,
     raised,
     substitute,
@@ -59,6 +62,18 @@ def changed(whole: SummedProduct, replacement: Mapping[Var, Term]) -> SummedProd
     """A product with other terms for some of its indices, which it is not summed over then."""
     indices = tuple(each for each in whole.indices if each not in replacement)
     return SummedProduct(indices, tuple(substitute(each, replacement) for each in whole.factors))
+
+
+def conjugated(whole: SummedProduct) -> SummedProduct:
+    """The conjugate of a product."""
+    return SummedProduct(whole.indices, tuple(map(_conjugate, whole.factors)), _conjugate(whole.number))
+
+
+def _conjugate(factor: Term) -> Term:
+    """The conjugate of a factor; of a sum, the sum of those of its terms."""
+    if isinstance(factor, Add | Mul):
+        return (add if isinstance(factor, Add) else mul)(*map(_conjugate, factor.children))
+    return conjugate(factor)
 
 
 def contracted(products: Sequence[SummedProduct], definitions: Mapping[Var, Term], names: Names) -> list[SummedProduct]:
@@ -180,7 +195,7 @@ def _matrices(vector: Apply, definitions: Mapping[Var, Term], names: Names) -> I
         at = (column, row) if is_adjoint else (row, column)
         terms = _terms(apply(value, (*stack, *at)), names)
         if is_adjoint:
-            terms = [_conjugated(each) for each in terms]
+            terms = [conjugated(each) for each in terms]
         read = [term for term in terms if not any(isinstance(factor, Delta) for factor in term.factors)]
         if read and not (is_adjoint and vectors.name == "eigvecsh" and terms[1:]):
             yield _Matrix(row, column, images, numbers, read[0], tuple(term for term in terms if term is not read[0]))
@@ -188,10 +203,6 @@ def _matrices(vector: Apply, definitions: Mapping[Var, Term], names: Names) -> I
 
 def _terms(value: Term, names: Names) -> list[SummedProduct]:
     return [SummedProduct.of(term, names) for term in (value.terms if isinstance(value, Add) else (value,))]
-
-
-def _conjugated(whole: SummedProduct) -> SummedProduct:
-    return SummedProduct(whole.indices, tuple(map(conjugate, whole.factors)), conjugate(whole.number))
 
 
 def _is_hermitian(matrix: Var) -> bool:
@@ -206,7 +217,7 @@ def _is_hermitian(matrix: Var) -> bool:
 def _with_number(whole: SummedProduct, factor: Term, vector: Apply, matrix: _Matrix) -> list[SummedProduct] | None:
     """The product with a number for the matrix and the sum over its column; None where they are not there."""
     index = vector.arguments[-2]
-    star = conjugate if isinstance(factor, Conj) else lambda each: each
+    star = _conjugate if isinstance(factor, Conj) else lambda each: each
     beside = list(whole.factors)
     beside.remove(factor)
     read = tuple(dict.fromkeys(var for each in beside for var in each.free))
